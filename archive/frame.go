@@ -75,17 +75,27 @@ func rowsSummed(b []byte, at int64) bool {
 	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
 }
 
-func newEncoder(level zstd.EncoderLevel) *zstd.Encoder {
+func newEncoder(level zstd.EncoderLevel, atOnce int) *zstd.Encoder {
 	e, err := zstd.NewWriter(nil,
 		zstd.WithEncoderLevel(level),
 		zstd.WithWindowSize(windowSize),
-		zstd.WithEncoderConcurrency(1), // no goroutines: a dropped encoder needs no Close
+		zstd.WithEncoderConcurrency(atOnce), // EncodeAll begins no goroutine: a dropped encoder needs no Close
 		zstd.WithEncoderCRC(true),
 	)
 	if err != nil {
 		panic(err) // the options are constants
 	}
 	return e
+}
+
+// Compressor compresses the frames of several writers, at most as many at the same time as NewCompressor says. Each takes
+// about 40 MiB for its tables.
+type Compressor struct{ zstd *zstd.Encoder }
+
+// NewCompressor returns a compressor for writers of several goroutines. It holds no goroutine and needs no Close.
+func NewCompressor(atOnce int) *Compressor {
+	// The level is measured: see docs/DESIGN.md.
+	return &Compressor{newEncoder(zstd.SpeedBestCompression, atOnce)}
 }
 
 // undeclared is the most that a frame without a declared size may hold: encoders omit the size below 256 bytes.

@@ -138,7 +138,7 @@ func (s *salvageTables) add(p *piece) {
 // compress makes a pack's frame of messages from a frame that does not allow reading a part of it.
 func (s *salvageTables) compress(content []byte) segment {
 	if s.encoder == nil {
-		s.encoder = newEncoder(zstd.SpeedFastest)
+		s.encoder = newEncoder(zstd.SpeedFastest, 1)
 	}
 	at := segment{offset: s.size + int64(len(s.frames)), content: int64(len(content))}
 	s.frames = s.encoder.EncodeAll(content, s.frames)

@@ -21,8 +21,8 @@ const (
 )
 
 // Writer makes one pack. The pack has a temporary name until Commit. A Writer holds a frame of messages and one of
-// payloads, each plain and compressed, about 5 MiB, and the compressor's tables, about 40 MiB. The sorted tables take
-// 20 bytes per message and 48 per payload.
+// payloads, each plain and compressed, about 5 MiB, beside the compressor. The sorted tables take 20 bytes per message and
+// 48 per payload.
 //
 // A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
 // payload (order, size, form) changes nothing.
@@ -33,7 +33,7 @@ type Writer struct {
 	file  vfs.File
 	size  int64 // bytes written
 	err   error
-	zstd  *zstd.Encoder // the level is measured: see docs/DESIGN.md
+	zstd  *zstd.Encoder
 	out   []byte
 	limit int // FrameSize; less in tests
 
@@ -49,14 +49,17 @@ type Writer struct {
 }
 
 // Create begins a pack in a folder. End it with Commit or Abort.
-func Create(fsys vfs.FS) (*Writer, error) {
+func Create(fsys vfs.FS) (*Writer, error) { return CreateWith(fsys, NewCompressor(1)) }
+
+// CreateWith is Create with a compressor that other writers use, too.
+func CreateWith(fsys vfs.FS, with *Compressor) (*Writer, error) {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return nil, err
 	}
 	w := &Writer{
 		fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)),
-		zstd: newEncoder(zstd.SpeedBestCompression), limit: FrameSize, known: map[Sum]bool{},
+		zstd: with.zstd, limit: FrameSize, known: map[Sum]bool{},
 	}
 	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err

@@ -22,6 +22,8 @@ type Plan struct {
 	Payloads func(envelope []byte, add func(payload []byte) error) error
 	// Progress receives how many messages of the affected lines were examined, and how many there are. It may be nil.
 	Progress func(done, all int64)
+	// Compressor compresses the new pack; nil for one of its own.
+	Compressor *archive.Compressor
 	// Aside names damaged packs. When no line is read from them any more, they go to the trash and are not removed.
 	Aside []uuid.UUID
 }
@@ -183,7 +185,10 @@ func (a *arrangement) openPack() (err error) {
 	if a.folder, err = dir.FS.Sub(ctxfolder.Archive); err != nil {
 		return err
 	}
-	a.pack, err = archive.Create(a.folder)
+	if a.plan.Compressor == nil {
+		a.plan.Compressor = archive.NewCompressor(1)
+	}
+	a.pack, err = archive.CreateWith(a.folder, a.plan.Compressor)
 	return err
 }
 

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
+	"sync"
 	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -55,39 +55,6 @@ func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *sharedPay
 	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID, Branch: o.Branch}, err)
 }
 
-// Archive archives contexts one after another, as [Context.Archive] does; without ids, all of the store. A context
-// without the branch of the options then has nothing to archive. A payload that several refer to stays a blob, which
-// they share. Archive yields each context. An error does not keep the others from being archived.
-func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) iter.Seq2[ArchiveResult, error] {
-	return func(yield func(ArchiveResult, error) bool) {
-		all := len(ids) == 0
-		if all {
-			for id, err := range s.IDs() {
-				if err != nil {
-					yield(ArchiveResult{}, Wrap(Error{Op: "archive", Path: s.path}, err))
-					return
-				}
-				ids = append(ids, id)
-			}
-		}
-		with := &sharedPayloads{store: s, contexts: ids}
-		for _, id := range ids {
-			done := ArchiveResult{Context: id}
-			c, err := s.Context(ctx, id)
-			if err == nil {
-				done, err = c.archive(ctx, o, with)
-				err = errors.Join(err, c.Close())
-			}
-			if all && errors.Is(err, ErrNotExist) {
-				err = nil // it has no such branch, or was removed meanwhile
-			}
-			if !yield(done, err) || ctx.Err() != nil {
-				return
-			}
-		}
-	}
-}
-
 // Unarchive moves all archived messages back to files, byte for byte as they were archived. Payloads become blobs
 // again. progress, unless nil, receives the number of messages examined so far.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (ArchiveResult, error) {
@@ -124,15 +91,17 @@ func (c *Context) arrangeNow(
 	if c.Store.ReadOnly {
 		return done, ErrReadOnly
 	}
-	release, err := c.Store.LockCollection(ctx)
-	if err != nil {
-		return done, err
+	if !with.locked {
+		release, err := c.Store.LockCollection(ctx)
+		if err != nil {
+			return done, err
+		}
+		defer release()
 	}
-	defer release()
 	taking := &payloadCopier{c: c, ctx: ctx, shared: with, seen: map[blob.Sum]bool{}}
 	done, err = c.arrangeLocked(ctx, func() (index.Plan, int64, error) {
 		p, stayed, err := plan()
-		p.Payloads, p.Progress = taking.copyFrom, progress
+		p.Payloads, p.Progress, p.Compressor = taking.copyFrom, progress, with.compressor
 		return p, stayed, err
 	})
 	done.Before += taking.blobs
@@ -216,10 +185,17 @@ func (t *payloadCopier) copyFrom(envelope []byte, add func([]byte) error) error 
 type sharedPayloads struct {
 	store    *Store
 	contexts []uuid.UUID
-	shared   map[blob.Sum]bool // false for a payload that one context refers to
+	locked   bool // the call holds CollectionLock
+
+	compressor *archive.Compressor // of all packs of the call; nil for one of each
+
+	mu     sync.Mutex
+	shared map[blob.Sum]bool // false for a payload that one context refers to
 }
 
 func (x *sharedPayloads) isShared(ctx context.Context, sum blob.Sum) (bool, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
 	if x.shared == nil && len(x.contexts) > 1 {
 		x.shared = map[blob.Sum]bool{}
 		for _, id := range x.contexts {

@@ -155,15 +155,20 @@ func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 
 // Open opens a context as it is in the store, never a legacy one. Its errors are those of the packages below.
 func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
+	return s.openThrough(ctx, s.FS, id)
+}
+
+// openThrough is Open through fsys, which is the folder of the store.
+func (s *Store) openThrough(ctx context.Context, fsys vfs.FS, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	c, err := s.OpenIn(s.FS, id)
+	c, err := s.OpenIn(fsys, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
 		if err := s.settle(ctx, id); err != nil {
 			return nil, err
 		}
-		c, err = s.OpenIn(s.FS, id)
+		c, err = s.OpenIn(fsys, id)
 	}
 	return c, err
 }

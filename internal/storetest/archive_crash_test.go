@@ -75,6 +75,14 @@ func archiveAll(w *kit.World) error {
 	return err
 }
 
+// archiveStore archives all contexts of the store together.
+func archiveStore(w *kit.World) (err error) {
+	for _, failed := range w.Store.Archive(w.Ctx, nil, engine.ArchiveOptions{}) {
+		err = errors.Join(err, failed)
+	}
+	return errors.Join(err, w.C.Refresh(w.Ctx))
+}
+
 // archiveAway archives all, and collects: payloads are in the pack alone then.
 func archiveAway(w *kit.World) error {
 	return errors.Join(archiveAll(w), kit.CollectAll(w.Store, 0), kit.CollectAll(w.Store, 0), w.C.Refresh(w.Ctx))
@@ -121,6 +129,7 @@ func arrangements() []arrangement {
 	more := kit.TranscriptMessage{kit.TestID(900), fmt.Sprintf(`{"more":%q}`, strings.Repeat("m", 3000))}
 	return []arrangement{
 		{name: "archive all", do: archiveAll, then: nothing},
+		{name: "archive the store", do: archiveStore, then: nothing},
 		{name: "archive a branch", do: archiveAlt, then: nothing},
 		{name: "archive again", before: func(w *kit.World) error {
 			return errors.Join(archiveAlt(w), kit.CollectAll(w.Store, 0), kit.CollectAll(w.Store, 0))

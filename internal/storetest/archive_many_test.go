@@ -2,10 +2,16 @@ package storetest_test
 
 import (
 	"context"
+	"errors"
+	"os"
+	"os/exec"
 	"path"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -139,4 +145,115 @@ func TestArchiveShared(t *testing.T) {
 		}
 		clean(t, s)
 	}
+}
+
+// inBubble runs a test with fake time, in which a sleep ends when all goroutines wait. It does so in another process:
+// the compressors that the process keeps for later have channels, which belong to one bubble.
+func inBubble(t *testing.T, f func(t *testing.T)) {
+	t.Helper()
+	const variable = "CTXDIR_TEST_BUBBLE"
+	if os.Getenv(variable) != "" {
+		synctest.Test(t, f)
+		return
+	}
+	cmd := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.count=1")
+	cmd.Env = append(os.Environ(), variable+"=1")
+	if out, err := cmd.CombinedOutput(); err != nil {
+		t.Errorf("%v\n%s", err, out)
+	}
+}
+
+// TestArchiveSharesSyncs: while each sync takes long, archiving sixteen contexts takes hardly more syncs in a row than
+// archiving one.
+func TestArchiveSharesSyncs(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		took := map[int]time.Duration{}
+		for _, n := range []int{1, 16} {
+			ctx := context.Background()
+			disk := crashfs.New()
+			s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithLockTimeout(time.Hour)))
+			for i := range n {
+				c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + i)}))
+				kit.Fill(t, c.Active(), 10)
+				kit.Check(t, c.Close())
+			}
+			disk.Fail(func(o crashfs.Op) error {
+				if len(syncs([]crashfs.Op{o})) > 0 {
+					time.Sleep(time.Second) // until all others wait, too
+				}
+				return nil
+			})
+			began := time.Now()
+			if done := archiveTogether(t, s); len(done) != n || done[n-1].Messages != 10 {
+				t.Errorf("archived %+v", done)
+			}
+			took[n] = time.Since(began)
+			disk.Fail(nil)
+			kit.Check(t, s.Close())
+		}
+		if took[1] < 5*time.Second || took[16] > 2*took[1]+2*time.Second {
+			t.Errorf("archiving takes %v for one context, %v for 16, where a sync takes 1s", took[1], took[16])
+		}
+	})
+}
+
+// TestArchiveFailedSync: if the sync that contexts share fails, those whose archive needed it fail, and no message is
+// lost; the next call archives them.
+func TestArchiveFailedSync(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		ctx := context.Background()
+		disk := crashfs.New()
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithLockTimeout(time.Hour)))
+		for i := range 5 {
+			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000 + i)}))
+			kit.Fill(t, c.Active(), 10)
+			kit.Check(t, c.Close())
+		}
+		shared := 0
+		disk.Fail(func(o crashfs.Op) error {
+			if len(syncs([]crashfs.Op{o})) > 0 {
+				time.Sleep(time.Second)
+			}
+			if o.Kind == crashfs.KindSyncAll {
+				if shared++; shared == 3 {
+					return syscall.EIO
+				}
+			}
+			return nil
+		})
+		failed := 0
+		for _, err := range s.Archive(ctx, nil, engine.ArchiveOptions{}) {
+			if errors.Is(err, syscall.EIO) {
+				failed++
+			}
+		}
+		if failed < 4 {
+			t.Errorf("%d contexts failed, wanted at least the 4 that shared a sync", failed)
+		}
+		disk.Fail(nil)
+		shows := func(when string, s *engine.Store) {
+			t.Helper()
+			for i := range 5 {
+				c := kit.Must[*engine.Context](t)(s.Context(ctx, kit.TestID(60000+i)))
+				if n := len(kit.Bodies(t, c.Active())); n != 10 {
+					t.Errorf("%s: context %d shows %d messages", when, i, n)
+				}
+				kit.Check(t, c.Close())
+			}
+		}
+		shows("after the failure", s)
+		cut := kit.Must[*engine.Store](t)(kit.OpenCrash(disk.Crash(crashfs.Lose)))
+		shows("after a power cut", cut)
+		kit.Check(t, cut.Close())
+		var messages int64
+		for _, x := range archiveTogether(t, s) {
+			messages += x.Messages
+		}
+		if messages < 40 {
+			t.Errorf("the next call archived %d messages", messages)
+		}
+		shows("archived", s)
+		clean(t, s)
+		kit.Check(t, s.Close())
+	})
 }
