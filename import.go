@@ -5,12 +5,31 @@ import (
 	"encoding/json"
 
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
 // Importer returns the store in the form that package importer requires: importer.Import(ctx, s.Importer(), path, …)
 // stores the histories of another tool.
 func (s *Store) Importer() importer.Store { return importStore{s.e.Importer()} }
+
+// Imported is the cache of the histories that the store holds completely: pass it as importer.Options.Known, and an
+// import passes over files that did not change since. Save keeps it for later imports, in derived/ of the store. It has
+// no text of messages, and may be lost: then an import reads each file once more. If something was committed to a
+// context since the import, such as an append or a rewind, its files are read again.
+type Imported struct{ i *engine.Imports }
+
+// Imported reads the cache. A missing or damaged one is empty.
+func (s *Store) Imported() *Imported { return &Imported{s.e.Imports()} }
+
+// Has implements [importer.Known].
+func (i *Imported) Has(ctx context.Context, h importer.History) bool { return i.i.Has(ctx, h) }
+
+// Note implements [importer.Known].
+func (i *Imported) Note(h importer.History, contexts []uuid.UUID) { i.i.Note(h, contexts) }
+
+// Save writes what the imports have noted. Imports of several processes may save.
+func (i *Imported) Save() error { return wrap(i.i.Save()) }
 
 // importStore converts the errors of the engine to those of this package.
 type importStore struct{ importer.Store }

@@ -73,7 +73,7 @@ func (f *Follower) Histories() iter.Seq2[string, error] {
 		defer func() { f.seen = f.listed }()
 		w := &walker{passed: f.passed, folder: f.hints.Watch}
 		w.yield = func(path string, err error) bool {
-			stamp := stampOf(path, err)
+			stamp, _ := stampOf(path, err)
 			old, known := f.seen[path]
 			if f.listed[path] = stamp; known && old == stamp {
 				return true
@@ -131,52 +131,62 @@ func (f *Follower) Wait(ctx context.Context) error {
 	return nil
 }
 
-// stampOf is a checksum of what the file system says about the files of a history, or of an error.
-func stampOf(path string, err error) uint64 {
-	h := fnv.New64a()
+// stampOf is a checksum of what the file system says about the files of a history, or of an error. newest is the time of
+// the newest file, zero if there is none.
+func stampOf(path string, err error) (stamp uint64, newest time.Time) {
+	s := stamper{Hash64: fnv.New64a()}
 	if err != nil {
-		_, _ = io.WriteString(h, err.Error())
-		return h.Sum64()
+		_, _ = io.WriteString(s, err.Error())
+		return s.Sum64(), newest
 	}
-	if st := addFile(h, path); st != nil && st.IsDir() {
-		addFolder(h, path)
+	if st := s.addFile(path); st != nil && st.IsDir() {
+		s.addFolder(path)
 	}
 	if strings.EqualFold(filepath.Ext(path), ".db") {
-		addFile(h, path+"-wal")
+		s.addFile(path + "-wal")
 	}
 	// STORAGE/session/PROJECT/SESSION.json of opencode has its messages and parts in other folders.
 	session, isJSON := strings.CutSuffix(filepath.Base(path), ".json")
 	sessions := filepath.Dir(filepath.Dir(path))
 	if storage := filepath.Dir(sessions); isJSON && filepath.Base(sessions) == "session" {
-		for _, e := range addFolder(h, filepath.Join(storage, "message", session)) {
-			addFolder(h, filepath.Join(storage, "part", strings.TrimSuffix(e.Name(), ".json")))
+		for _, e := range s.addFolder(filepath.Join(storage, "message", session)) {
+			s.addFolder(filepath.Join(storage, "part", strings.TrimSuffix(e.Name(), ".json")))
 		}
 	}
-	return h.Sum64()
+	return s.Sum64(), s.newest
 }
 
-func addFile(h hash.Hash64, path string) fs.FileInfo {
+// stamper adds what the file system says about files.
+type stamper struct {
+	hash.Hash64
+	newest time.Time
+}
+
+func (s *stamper) addFile(path string) fs.FileInfo {
 	st, err := os.Stat(path)
 	if err != nil {
 		return nil
 	}
-	addInfo(h, st)
+	s.addInfo(st)
 	return st
 }
 
-func addInfo(h hash.Hash64, st fs.FileInfo) {
-	_, _ = io.WriteString(h, st.Name())
-	_ = binary.Write(h, binary.LittleEndian, [2]int64{st.Size(), st.ModTime().UnixNano()})
+func (s *stamper) addInfo(st fs.FileInfo) {
+	_, _ = io.WriteString(s, st.Name())
+	_ = binary.Write(s, binary.LittleEndian, [2]int64{st.Size(), st.ModTime().UnixNano()})
+	if st.ModTime().After(s.newest) {
+		s.newest = st.ModTime()
+	}
 }
 
-func addFolder(h hash.Hash64, dir string) []fs.DirEntry {
+func (s *stamper) addFolder(dir string) []fs.DirEntry {
 	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
 		return nil
 	}
 	entries, _ := os.ReadDir(dir) // the import reports an error
 	for _, e := range entries {
 		if st, err := e.Info(); err == nil {
-			addInfo(h, st)
+			s.addInfo(st)
 		}
 	}
 	return entries

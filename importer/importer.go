@@ -87,6 +87,10 @@ type Options struct {
 	// no problem: a later import reads it.
 	Growing bool
 
+	// Known lets the import pass over files that did not change since the store took them; nil to read every file. Files
+	// with problems are not noted.
+	Known Known
+
 	// Progress receives the number of bytes read so far.
 	Progress func(read, size int64)
 	// Problem receives each part that cannot be imported, as soon as the importer meets it.
@@ -122,6 +126,8 @@ type Result struct {
 	// continue it keeps these ids, so two contexts with one First hold the same records.
 	First    uuid.UUID
 	Problems int64 // passed to Options.Problem during this conversation
+
+	Unchanged bool // Options.Known has the file: it was not read, and there is no other result
 }
 
 // Import reads one file and stores its conversations. It yields a result for each, as soon as that is complete. An
@@ -130,6 +136,15 @@ type Result struct {
 // [ErrEmpty], an error of the store, or an error of the file system.
 func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[Result, error] {
 	return func(yield func(Result, error) bool) {
+		var is sighting
+		known := false
+		if o.Known != nil {
+			if is, known = sight(path, &o); known && o.isKnown(ctx, &is) {
+				yield(Result{Path: path, Format: o.Format, Unchanged: true}, nil)
+				return
+			}
+		}
+		yield, complete := watchResults(yield)
 		j, err := open(ctx, store, path, o, yield)
 		if errors.Is(err, errUnfinished) {
 			return
@@ -140,6 +155,9 @@ func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[
 		}
 		defer j.close()
 		j.run()
+		if contexts, ok := complete(); ok && known && j.problems == 0 {
+			o.note(path, &is, contexts)
+		}
 	}
 }
 

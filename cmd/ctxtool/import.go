@@ -48,6 +48,7 @@ type importSummary struct {
 	Problems int64  `json:"problems"`
 	Replaced int64  `json:"replaced"`
 	Passed   int    `json:"passed_over"` // files in folders whose names are not those of histories
+	Same     int    `json:"unchanged"`   // files that did not change since an earlier import, and were not read
 	Others   int    `json:"other_projects,omitempty"`
 }
 
@@ -63,7 +64,8 @@ func (a *app) importCmd() *cobra.Command {
 		Short: "Import the histories of other tools",
 		Long: `Import the histories of other tools: files, and in folders all files whose names end in .jsonl,
 .json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
-verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
+verbatim. Importing again adds only what is new; of an export, later values replace earlier ones. A
+file that did not change since, in size, time and end, is not read.
 Without PATH, import looks where the tools keep their histories, says what it found, and asks.
 --follow goes on: it imports what the tools write, as they write it, until Ctrl-C.
 
@@ -129,6 +131,7 @@ type importRun struct {
 	contexts map[uuid.UUID]bool
 	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
+	known    *ctxdir.Imported
 	live     *liveImport // of --follow, else nil
 }
 
@@ -137,7 +140,9 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 	if i.live != nil {
 		files = i.follow
 	}
+	i.known = s.Imported()
 	stopped := files(ctx, s, paths)
+	_ = i.known.Save() // without it, the next import reads the files again
 	i.progress.clear()
 	if stopped != nil && ctx.Err() == nil {
 		return stopped
@@ -146,7 +151,7 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 	if err := i.printSummary(); err != nil {
 		return err
 	}
-	switch failed, done := i.sum.Failed, len(i.contexts); {
+	switch failed, done := i.sum.Failed, len(i.contexts)+i.sum.Same; {
 	case stopped != nil:
 		return stopped
 	case failed > 0 && done == 0 && i.sum.Files == 1:
@@ -194,7 +199,7 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil,
+		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil, Known: i.known,
 		Problem: func(p importer.Problem) {
 			if i.live != nil && !i.live.isNews(p) {
 				return
@@ -210,6 +215,10 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 		}
 		if errors.Is(err, errOtherProject) {
 			i.sum.Others++
+			continue
+		}
+		if r.Unchanged {
+			i.sum.Same++
 			continue
 		}
 		var perr error
@@ -321,6 +330,9 @@ func (i *importRun) printSummary() error {
 	}
 	if s.Replaced > 0 {
 		text += fmt.Sprintf(", %s replaced", humanCount(s.Replaced))
+	}
+	if s.Same > 0 {
+		text += ", " + count(s.Same, "file") + " unchanged"
 	}
 	if s.Passed > 0 {
 		text += fmt.Sprintf(", passed over %s with other names", count(s.Passed, "file"))

@@ -66,6 +66,7 @@ func (i *importRun) follow(ctx context.Context, s *ctxdir.Store, paths []string)
 				return err
 			}
 		}
+		_ = i.known.Save()
 		if err := i.ready(f); err != nil {
 			return err
 		}

@@ -5,6 +5,7 @@ import (
 	"database/sql"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/gofrs/flock"
 	"github.com/rogpeppe/go-internal/testscript"
@@ -51,6 +53,9 @@ func TestScripts(t *testing.T) {
 			e.Setenv("USERPROFILE", home)
 			e.Setenv("CTXDIR_NO_GC", "1") // but for the scripts that are about it
 			e.Setenv("CTXDIR_STORE", filepath.Join(e.WorkDir, "store"))
+			if err := makeOld(e.WorkDir); err != nil {
+				return err
+			}
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
@@ -64,6 +69,17 @@ func TestScripts(t *testing.T) {
 			"lock":   scriptLock,
 			"sqlite": scriptSQLite,
 		},
+	})
+}
+
+// makeOld gives files times from which a later write differs: an import does not take newer ones for unchanged.
+func makeOld(root string) error {
+	at := time.Date(2025, 1, 2, 3, 4, 5, 0, time.UTC)
+	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
+		if err != nil || !d.Type().IsRegular() {
+			return err
+		}
+		return os.Chtimes(path, at, at)
 	})
 }
 
@@ -86,6 +102,7 @@ func scriptSQLite(ts *testscript.TestScript, _ bool, args []string) {
 	_, err = db.Exec(ts.ReadFile(args[1]))
 	ts.Check(err)
 	ts.Check(db.Close())
+	ts.Check(makeOld(ts.MkAbs(args[0])))
 }
 
 func scriptVar(ts *testscript.TestScript, _ bool, args []string) {

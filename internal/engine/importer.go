@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/google/uuid"
 )
 
@@ -35,13 +36,18 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{c}, nil
+	return &conversation{c: c}, nil
 }
 
 // conversation is a context in the form that package importer takes.
-type conversation struct{ c *Context }
+type conversation struct {
+	c     *Context
+	found index.Spot              // the commit at which the import found the context
+	lines map[string]importedLine // by branch
+}
 
 func (v *conversation) Close() error {
+	v.c.Store.imported.advance(v.c.Dir.ID, v.found, v.left(context.Background()))
 	v.c.mu.Lock()
 	v.c.imported = true
 	v.c.mu.Unlock()
@@ -50,6 +56,10 @@ func (v *conversation) Close() error {
 
 func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) {
 	if err := v.c.Refresh(ctx); err != nil {
+		return nil, err
+	}
+	var err error
+	if v.found, err = v.c.Log.Spot(); err != nil {
 		return nil, err
 	}
 	m := v.c.Current()
@@ -69,6 +79,8 @@ func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) 
 			spans[i] = importer.Span{Line: l.Line, To: l.To}
 		}
 		out = append(out, importer.Branch{Name: b.Name, Spans: spans})
+		v.holds(b.Name, end)
+		v.lines[b.Name] = importedLine{b.Line, end}
 	}
 	return out, nil
 }
@@ -136,6 +148,9 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 		if err == nil && r.Existed {
 			err = fmt.Errorf("%w: message %s is at position %d already", ErrConflict, r.ID, r.Position)
 		}
+	}
+	if err == nil {
+		v.holds(name, at+int64(len(records)))
 	}
 	return changedMeanwhile(err)
 }

@@ -59,6 +59,7 @@ type Store struct {
 	handles    *handles
 	projector  *projector
 	derived    *derived
+	imported   *importedSpots
 	cut        *cutHook
 }
 
@@ -171,8 +172,8 @@ func Open(dir string, opts ...Option) (*Store, error) {
 	}
 	s := &Store{
 		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
-		derived: &derived{},
-		cut:     &cutHook{},
+		derived: &derived{}, imported: &importedSpots{},
+		cut: &cutHook{},
 	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()

@@ -1,0 +1,272 @@
+package engine
+
+import (
+	"bytes"
+	"context"
+	"crypto/sha256"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+	"sync"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+const (
+	importsFile    = DerivedFolder + "/imports.json"
+	importsVersion = "imports/1"
+	maxImports     = 1 << 16  // histories in the file
+	maxImportsFile = 64 << 20 // its size, in bytes
+)
+
+// Imports is the cache of the histories that the store holds completely: derived/imports.json. It has checksums, ids and
+// numbers of commits, and no text. Its loss costs one more reading of each history. A history counts as imported while
+// no commit followed that import in any context which it fed: after an append, a rewind, a removal or a restored backup
+// the import reads it again. Imports implements [importer.Known].
+type Imports struct {
+	s     *Store
+	mu    sync.Mutex
+	all   map[string]importedHistory // as read, by the checksum of the path, in hexadecimal digits
+	noted map[string]notedHistory    // by this process
+}
+
+// notedHistory is a history whose contexts only imports of this process have changed since it was noted.
+type notedHistory struct {
+	state    string
+	contexts map[uuid.UUID]int // the run of imports of each
+}
+
+type importsContent struct {
+	Version string                     `json:"ctxdir"`
+	Store   uuid.UUID                  `json:"store"`
+	All     map[string]importedHistory `json:"histories"`
+}
+
+type importedHistory struct {
+	State    string            `json:"state"`
+	Contexts []importedContext `json:"contexts"`
+}
+
+// importedContext is a context as an import left it.
+type importedContext struct {
+	ID    uuid.UUID `json:"id"`
+	Seq   uint64    `json:"seq"`
+	Chain uint64    `json:"chain,string"`
+}
+
+// Imports reads the cache. A missing, damaged or foreign one is empty.
+func (s *Store) Imports() *Imports {
+	return &Imports{s: s, all: s.readImports(), noted: map[string]notedHistory{}}
+}
+
+// readImports returns the content of the file, whose first line is the checksum of the others.
+func (s *Store) readImports() map[string]importedHistory {
+	empty := map[string]importedHistory{}
+	if s.IsForgetting() {
+		return empty
+	}
+	b, err := vfs.ReadRegular(s.FS, importsFile, maxImportsFile)
+	if err != nil {
+		return empty
+	}
+	sum, content, _ := bytes.Cut(b, []byte{'\n'})
+	if is := sha256.Sum256(content); string(sum) != hex.EncodeToString(is[:]) {
+		return empty
+	}
+	var x importsContent
+	if json.Unmarshal(content, &x) != nil || x.Version != importsVersion || x.Store != s.id || x.All == nil {
+		return empty
+	}
+	return x.All
+}
+
+// Has implements [importer.Known].
+func (i *Imports) Has(ctx context.Context, h importer.History) bool {
+	key := hex.EncodeToString(h.Path[:])
+	i.mu.Lock()
+	x, ok := i.all[key]
+	i.mu.Unlock()
+	if !ok || x.State != hex.EncodeToString(h.State[:]) || len(x.Contexts) == 0 {
+		return false
+	}
+	noted := notedHistory{x.State, map[uuid.UUID]int{}}
+	for _, left := range x.Contexts {
+		is := index.Spot{Seq: left.Seq, Chain: left.Chain}
+		err := i.s.Use(ctx, left.ID, func(c *Context) error {
+			if at, err := c.Log.Spot(); err != nil || c.Legacy() != "" || at != is {
+				return errors.Join(errAnotherCommit, err)
+			}
+			return nil
+		})
+		if err != nil {
+			return false
+		}
+		noted.contexts[left.ID] = i.s.imported.join(left.ID, is)
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.noted[key] = noted // another file may change the context before Save
+	return true
+}
+
+var errAnotherCommit = errors.New("there was another commit since the import")
+
+// Note implements [importer.Known].
+func (i *Imports) Note(h importer.History, contexts []uuid.UUID) {
+	x := notedHistory{hex.EncodeToString(h.State[:]), map[uuid.UUID]int{}}
+	for _, id := range contexts {
+		x.contexts[id] = i.s.imported.of(id).run
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	i.noted[hex.EncodeToString(h.Path[:])] = x
+}
+
+// resolve returns a noted history with the present commits of its contexts. ok is false if another writer changed one.
+func (x *notedHistory) resolve(spots *importedSpots) (h importedHistory, ok bool) {
+	h.State = x.state
+	for id, run := range x.contexts {
+		is := spots.of(id)
+		if is.run != run || is.at.Seq == 0 {
+			return h, false
+		}
+		h.Contexts = append(h.Contexts, importedContext{id, is.at.Seq, is.at.Chain})
+	}
+	slices.SortFunc(h.Contexts, func(a, b importedContext) int { return bytes.Compare(a.ID[:], b.ID[:]) })
+	return h, true
+}
+
+// Save writes what was noted since the last call, beside what other processes wrote.
+//
+// Crash order: everything that it names is durable. The file is replaced as a whole.
+func (i *Imports) Save() error {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.s.ReadOnly || i.s.IsForgetting() {
+		return nil
+	}
+	all, changed := i.s.readImports(), false
+	for key, x := range i.noted {
+		old, had := all[key]
+		switch h, ok := x.resolve(i.s.imported); {
+		case ok:
+			changed = changed || old.State != h.State || !slices.Equal(old.Contexts, h.Contexts)
+			all[key], i.all[key] = h, h
+		case had:
+			changed = true
+			delete(all, key)
+		}
+	}
+	if !changed {
+		return nil
+	}
+	for key := range all {
+		if len(all) <= maxImports {
+			break
+		}
+		delete(all, key)
+	}
+	content, err := json.Marshal(importsContent{importsVersion, i.s.id, all})
+	if err != nil {
+		return err
+	}
+	if err := i.s.FS.Mkdir(DerivedFolder); err != nil && !errors.Is(err, fs.ErrExist) {
+		return err
+	}
+	sum := sha256.Sum256(content)
+	if err := i.s.FS.Replace(importsFile, slices.Concat([]byte(hex.EncodeToString(sum[:])+"\n"), content)); err != nil {
+		return fmt.Errorf("%s: %w", importsFile, err)
+	}
+	return nil
+}
+
+// importedSpots are the commits at which imports of this process left contexts.
+type importedSpots struct {
+	mu  sync.Mutex
+	all map[uuid.UUID]importedSpot
+}
+
+// importedSpot is the commit at which a run of imports left a context. A run ends when another writer changes the
+// context: then the histories of the run have to be read again.
+type importedSpot struct {
+	run int
+	at  index.Spot // zero if it is not known
+}
+
+func (i *importedSpots) of(id uuid.UUID) importedSpot {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[id]
+}
+
+// advance notes that an import found a context at one commit, and left it at another one.
+func (i *importedSpots) advance(id uuid.UUID, from, to index.Spot) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	is := i.all[id]
+	if is.at != from || is.at.Seq == 0 || to.Seq == 0 {
+		is.run++
+	}
+	is.at = to
+	if i.all == nil {
+		i.all = map[uuid.UUID]importedSpot{}
+	}
+	i.all[id] = is
+}
+
+// join returns the run that left a context at a commit.
+func (i *importedSpots) join(id uuid.UUID, at index.Spot) int {
+	if i.of(id).at != at {
+		i.advance(id, index.Spot{}, at)
+	}
+	return i.of(id).run
+}
+
+// left returns the commit at which the import leaves the context, zero if another writer changed a branch of it
+// meanwhile, other than by appending: then the store may lack records of the history.
+func (v *conversation) left(ctx context.Context) (none index.Spot) {
+	if v.lines == nil || v.c.Refresh(ctx) != nil {
+		return none
+	}
+	at, err := v.c.Log.Spot()
+	if err != nil {
+		return none
+	}
+	m := v.c.Current()
+	for name, was := range v.lines {
+		i := slices.IndexFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Name == name })
+		if i < 0 || was.line != uuid.Nil && m.Branches[i].Line != was.line {
+			return none
+		}
+		if end, err := v.c.End(m, m.Branches[i].Line); err != nil || end < was.length {
+			return none
+		}
+	}
+	if again, err := v.c.Log.Spot(); err != nil || again != at {
+		return none
+	}
+	return at
+}
+
+// importedLine is what a branch must show after the import.
+type importedLine struct {
+	line   uuid.UUID // uuid.Nil if the import made the branch
+	length int64
+}
+
+// holds notes that a branch shows so many messages.
+func (v *conversation) holds(name string, length int64) {
+	if v.lines == nil {
+		v.lines = map[string]importedLine{}
+	}
+	v.lines[name] = importedLine{v.lines[name].line, length}
+}
+
+var _ importer.Known = (*Imports)(nil)
