@@ -2,25 +2,30 @@ package context
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
 const (
-	// ErasingFile is the note of an unfinished erase in a context's folder.
+	// ErasingFile is the note of an unfinished erase or purge in a context's folder.
 	ErasingFile    = "erasing.json"
 	erasingVersion = "erasing/1"
 	maxErasing     = 64 << 20
 )
 
-// Erasing is the content of erasing.json: what the erase removes.
+// Erasing is the content of erasing.json: what an erase or a purge removes.
 type Erasing struct {
 	Version  string      `json:"ctxdir"`
-	Messages []uuid.UUID `json:"messages"`
+	Messages []uuid.UUID `json:"messages"`        // to erase; none for a purge
 	Along    []uuid.UUID `json:"along,omitempty"` // those of Messages that repeat the others
 	Blobs    []string    `json:"blobs"`           // their sums
+	// Journal is the journal that a purge began. No older one is left, so that only blobs remain to be removed. 0 means
+	// that journals and packs may hold what was purged.
+	Journal uint64 `json:"journal,omitempty"`
 }
 
 // ReadErasing reads erasing.json. Its errors wrap ErrVersion or an error of the file system, or describe the damage.
@@ -39,9 +44,23 @@ func ReadErasing(fsys vfs.FS) (*Erasing, error) {
 	return &n, nil
 }
 
+// RemoveErasing removes erasing.json, durably.
+func RemoveErasing(fsys vfs.FS) error {
+	if err := fsys.Remove(ErasingFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return fsys.SyncDir(".")
+}
+
 // WriteErasing replaces erasing.json, durably.
 func WriteErasing(fsys vfs.FS, n Erasing) error {
 	n.Version = erasingVersion
+	if n.Messages == nil {
+		n.Messages = []uuid.UUID{}
+	}
+	if n.Blobs == nil {
+		n.Blobs = []string{}
+	}
 	b, err := json.Marshal(n)
 	if err != nil {
 		return err

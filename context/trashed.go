@@ -231,17 +231,49 @@ func (t *TrashEntry) Purge() error {
 	if !t.folder {
 		return t.fs.Remove(t.Path)
 	}
-	going := Trash + "/." + t.ID.String()
-	if err := vfs.RemoveAll(t.fs, going); err != nil {
-		return err
-	}
-	if err := t.fs.Rename(t.Path, going); err != nil {
-		return err
-	}
-	if err := t.fs.SyncDir(Trash); err != nil {
+	going, err := t.hide()
+	if err != nil {
 		return err
 	}
 	return vfs.RemoveAll(t.fs, going)
+}
+
+// PurgeBut is Purge for a folder, of which one file stays under the name that begins with a dot. It returns that name.
+func (t *TrashEntry) PurgeBut(file string) (going string, err error) {
+	if going, err = t.hide(); err != nil {
+		return "", err
+	}
+	return going, RemoveAllBut(t.fs, going, file)
+}
+
+func (t *TrashEntry) hide() (going string, err error) {
+	going = Trash + "/." + t.ID.String()
+	if err := vfs.RemoveAll(t.fs, going); err != nil {
+		return "", err
+	}
+	if err := t.fs.Rename(t.Path, going); err != nil {
+		return "", err
+	}
+	return going, t.fs.SyncDir(Trash)
+}
+
+// RemoveAllBut removes what is in a folder, except one file, durably.
+func RemoveAllBut(fsys vfs.FS, folder, file string) error {
+	var names []string
+	for e, err := range fsys.ReadDir(folder) {
+		if err != nil {
+			return err
+		}
+		if e.Name() != file {
+			names = append(names, e.Name())
+		}
+	}
+	for _, name := range names {
+		if err := vfs.RemoveAll(fsys, folder+"/"+name); err != nil {
+			return err
+		}
+	}
+	return fsys.SyncDir(folder)
 }
 
 // SweepTrash removes half-made and half-purged items: names that begin with a dot. The caller excludes processes that

@@ -195,6 +195,9 @@ func (l *Log) removeStray(live uint64) error {
 		if err := l.remove(name); err != nil {
 			return err
 		}
+		if err := l.dir.FS.SyncDir("."); err != nil { // see finishFold
+			return err
+		}
 	}
 	return l.dir.FS.SyncDir(".")
 }

@@ -299,8 +299,13 @@ func (l *Log) finishFold(w *foldWork, keep []uint64) (*indexFile, error) {
 	if err := l.dir.FS.SyncDir("."); err != nil {
 		return nil, err
 	}
-	for _, gen := range gone { // in order of their numbers: see catchUp
+	for i, gen := range gone { // in order of their numbers: see catchUp
 		name := ctxfolder.JournalFile(gen)
+		if i > 0 { // a crash must not bring back a journal that leads to none: it would count as another history
+			if err := l.dir.FS.SyncDir("."); err != nil {
+				return nil, err
+			}
+		}
 		if err := l.dir.MakeWay(name); err != nil {
 			return nil, err
 		}

@@ -10,7 +10,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
-// erasing checks the note of an unfinished erase.
+// erasing checks the note of an unfinished erase or purge.
 func (x *examination) erasing() error {
 	n, err := ctxfolder.ReadErasing(x.Dir.FS)
 	for i := 0; err == nil && i < len(n.Blobs); i++ {
@@ -25,7 +25,9 @@ func (x *examination) erasing() error {
 	case errors.Is(err, ctxfolder.ErrVersion):
 		p.Detail = err.Error()
 	case err != nil:
-		p.Detail, p.Repairable = fmt.Sprintf("the note of an interrupted erase is unusable: %v", err), true
+		p.Detail, p.Repairable = fmt.Sprintf("the note of an interrupted erase or purge is unusable: %v", err), true
+	case len(n.Messages) == 0:
+		p.Severity, p.Detail = SeverityInfo, "a purge is running, or was interrupted: the next collection completes it"
 	case serr == nil && time.Since(info.ModTime()) < abandoned:
 		p.Severity, p.Detail = SeverityInfo, "an erase is running, or was just interrupted: repeat it to complete it"
 	default:

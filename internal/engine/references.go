@@ -75,7 +75,7 @@ func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, 
 		}
 		if ok && (edited || counts.Referring > 0) {
 			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
-			lost, err := c.referencesOf(ctx, span, edited, f)
+			lost, err := c.referencesOf(ctx, span, edited, func(e *index.Entry) func(blob.Sum) { return c.OutsidePacks(e, f) })
 			if err != nil {
 				return nil, err
 			}
@@ -85,7 +85,10 @@ func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, 
 	return unread, nil
 }
 
-func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
+// referencesOf calls what f returns for a message for each of the message's references.
+func (c *Context) referencesOf(
+	ctx context.Context, span loader.Span, edited bool, f func(e *index.Entry) func(blob.Sum),
+) (unread, err error) {
 	for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return nil, err
@@ -112,10 +115,32 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 			return nil, err
 		}
 		if m.Unavailable == nil {
-			EachMention(m.Stored, c.OutsidePacks(e, f))
+			EachMention(m.Stored, f(e))
 		} else if e.Payloads > 0 && unread == nil {
 			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 		}
+	}
+	return unread, nil
+}
+
+// ReferencesBeyond calls f for each blob to which a message refers at its line's position in ends or behind it, from the
+// first one on where ends has none. Unlike [Context.References] it counts payloads that packs have, too: blobs of them
+// may be left. It continues after an unreadable message and returns the error in unread.
+func (c *Context) ReferencesBeyond(ctx context.Context, ends map[uuid.UUID]int64, f func(blob.Sum)) (unread, err error) {
+	for _, line := range c.Current().Lines {
+		counts, ok, err := c.Log.Counts(line.ID)
+		if err != nil {
+			return nil, err
+		}
+		span := loader.Span{Line: line.ID, Folder: line.Folder, From: max(ends[line.ID], line.Base), To: counts.End()}
+		if !ok || span.From >= span.To {
+			continue
+		}
+		lost, err := c.referencesOf(ctx, span, true, func(*index.Entry) func(blob.Sum) { return f })
+		if err != nil {
+			return nil, err
+		}
+		unread = cmp.Or(unread, lost)
 	}
 	return unread, nil
 }

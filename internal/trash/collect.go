@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"io/fs"
 	"iter"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -131,12 +133,14 @@ func collect(
 	log := openLog(s, o.DryRun)
 	defer log.close()
 	log.run()
-	gone := purges{}
-	defer func() { err = gone.forget(ctx, s, err) }()
-	x := &collector{s: s, o: o, settings: settings, log: log, report: func(x CollectResult, err error) bool {
+	gone := newRemoval(s)
+	defer func() { err = gone.forget(ctx, err) }()
+	x := &collector{s: s, o: o, settings: settings, log: log, gone: gone, report: func(x CollectResult, err error) bool {
 		if err == nil {
 			log.add(x)
-			gone.addPurged(x, o.DryRun)
+			if x.Purged && !o.DryRun {
+				gone.lose(x.TrashItem)
+			}
 		}
 		return yield(x, err)
 	}}
@@ -166,8 +170,8 @@ func collect(
 			return ctx.Err()
 		}
 	}
-	if len(o.Contexts) > 0 {
-		return nil
+	if !x.finish(ctx) || len(o.Contexts) > 0 {
+		return ctx.Err()
 	}
 	err = unmarked
 	swept := func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) }
@@ -209,6 +213,7 @@ type collector struct {
 	o        CollectOptions
 	settings engine.Settings
 	log      *collectionLog
+	gone     *removal
 	report   func(CollectResult, error) bool
 	marks    *marker // nil when no references are noted
 }
@@ -229,9 +234,18 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 		return true, err
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
+	if !x.o.DryRun {
+		x.gone.resume(c.Dir.FS, id)
+	}
 	inTrash, more := x.trash(ctx, c.Dir.FS, id, c)
 	if more {
 		more, err = x.lines(ctx, c)
+	}
+	if !x.o.DryRun {
+		ended, eerr := x.gone.end(ctx, c)
+		if err = errors.Join(err, eerr); ended && more && x.o.Grace <= 0 { // what was set aside meanwhile
+			inTrash, more = x.trash(ctx, c.Dir.FS, id, c)
+		}
 	}
 	if more && err == nil {
 		err = x.archive(ctx, c)
@@ -283,7 +297,7 @@ func (x *collector) lines(ctx context.Context, c *engine.Context) (more bool, er
 	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) >= x.o.Grace }
 	lines, lerr := removedLines(ctx, c, c.Current(), expired)
 	if err = errors.Join(err, lerr); err == nil && !x.o.DryRun {
-		err = purgeExpired(ctx, c, expired, report)
+		err = x.gone.purgeExpired(ctx, c, expired, report)
 	}
 	if err != nil {
 		return true, err
@@ -307,7 +321,13 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		return err, unlisted(err)
 	}
 	if !x.o.DryRun && (in != uuid.Nil || len(x.o.Contexts) == 0) {
-		if err := ctxfolder.SweepTrash(fsys, entries); err != nil {
+		temporary := func(e fs.DirEntry) bool { return strings.HasPrefix(e.Name(), ".") }
+		x.gone.trashes[in] = x.gone.trashes[in] || slices.ContainsFunc(entries, temporary)
+		rest := entries
+		if in == uuid.Nil {
+			rest, err = x.gone.resumeTrash(entries)
+		}
+		if err = errors.Join(err, ctxfolder.SweepTrash(fsys, rest)); err != nil {
 			err = engine.Wrap(engine.Error{Op: "sweep", Path: Path(in)}, err)
 			if !x.report(CollectResult{TrashItem: (&trashItem{in: in}).describe()}, err) {
 				return nil, false
@@ -316,6 +336,13 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 	}
 	// An item is no older than its name, so most old versions need not be read.
 	old := func(id uuid.UUID, _ bool) bool { return x.s.Now().Sub(ctxfolder.TimeOf(id)) >= x.o.Grace }
+	expired := func(t *ctxfolder.TrashEntry) bool {
+		return old(t.ID, true) && isExpired(x.s, &trashItem{TrashEntry: t, in: in}, x.o.Grace)
+	}
+	var unbegun error
+	if in != uuid.Nil && !x.o.DryRun {
+		unbegun = x.gone.beginItems(fsys, in, entries, expired)
+	}
 	for t := range ctxfolder.Items(fsys, entries, old) {
 		if ctx.Err() != nil {
 			return nil, false
@@ -326,7 +353,10 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		item := &trashItem{TrashEntry: t, in: in}
 		if isExpired(x.s, item, x.o.Grace) {
 			gone := item.describe()
-			err := purgeItem(x.s, item, x.o.DryRun)
+			err := unbegun
+			if err == nil {
+				err = x.gone.purgeItem(ctx, item, x.o.DryRun)
+			}
 			if !x.report(CollectResult{gone, true}, engine.Wrap(engine.Error{Op: "purge", Path: gone.Path}, err)) {
 				return nil, false
 			}

@@ -74,7 +74,11 @@ func (l *collectionLog) add(x CollectResult) {
 	if x.Purged {
 		record = "purged"
 	}
-	l.line(logLine{Record: record, Context: x.Context, Path: x.Path, Bytes: x.Bytes, Reason: x.Reason})
+	line := logLine{Record: record, Context: x.Context, Path: x.Path, Bytes: x.Bytes, Reason: x.Reason}
+	if x.Kind == ctxfolder.TrashLine { // a purge leaves no name of a branch
+		line.Path, line.Reason = x.Context.String()+"/"+ctxfolder.Messages, "messages that no branch shows"
+	}
+	l.line(line)
 }
 
 func (l *collectionLog) archived(r engine.ArchiveResult) {

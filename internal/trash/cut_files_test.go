@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -180,7 +178,7 @@ func TestClearTorn(t *testing.T) {
 	write(2, nil)
 	write(3, whole[:len(whole)/2])
 	write(9, []byte("{"))
-	kit.Check(t, kit.CollectAll(s, 0))
+	kit.Check(t, kit.CollectAll(s, 1)) // without any grace it would remove them for good
 	var left []string
 	for e, err := range c.Dir.FS.ReadDir(path.Dir(file(1))) {
 		kit.Check(t, err)
@@ -215,31 +213,43 @@ func TestPurgedNotAdopted(t *testing.T) {
 	}
 }
 
+// journalsFS saves the journals that are removed.
+type journalsFS struct {
+	vfs.FS
+	saved map[string][]byte
+}
+
+func (f *journalsFS) Sub(name string) (vfs.FS, error) {
+	sub, err := f.FS.Sub(name)
+	return &journalsFS{sub, f.saved}, err
+}
+
+func (f *journalsFS) Remove(name string) error {
+	if _, is := ctxfolder.ParseJournalFile(name); is {
+		if b, err := vfs.ReadFile(f.FS, name, 1<<20); err == nil {
+			f.saved[name] = b
+		}
+	}
+	return f.FS.Remove(name)
+}
+
 // TestPurgedInOldJournals: journals whose removal a crash undid have messages that were purged since. They lead to the
 // journals of the context, so they are not of another history.
 func TestPurgedInOldJournals(t *testing.T) {
 	ctx := context.Background()
-	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+	disk := crashfs.New()
+	f := &journalsFS{disk, map[string][]byte{}}
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(f), engine.WithFoldBytes(-1)))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	kit.Fill(t, c.Active(), 2)
 	kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt")), 3)
-	kit.Check(t, c.Remove(ctx, "alt"), c.Log.Fold(ctx, false), kit.CollectAll(c.Store, 0), c.Refresh(ctx))
-	saved := map[string][]byte{}
-	for _, path := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "journal-*"))) {
-		saved[path] = kit.Must[[]byte](t)(os.ReadFile(path))
+	kit.Check(t, c.Remove(ctx, "alt"), c.Log.Fold(ctx, false), kit.CollectAll(s, 0), c.Refresh(ctx))
+	for name, content := range f.saved {
+		kit.Check(t, vfs.WriteNew(disk, c.ID().String()+"/"+name, content))
 	}
-	kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
-	back := 0
-	for path, content := range saved {
-		if _, err := os.Stat(path); os.IsNotExist(err) {
-			kit.Write(t, path, content)
-			back++
-		}
-	}
-	for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		t.Errorf("%+v, %v", f, err)
-	}
-	if back == 0 {
+	if len(f.saved) == 0 {
 		t.Error("no journal was removed")
 	}
-	kit.Check(t, c.Close())
+	kit.NothingFound(t, "with the journals", s, engine.CheckOptions{ReadData: true})
+	kit.Check(t, c.Close(), s.Close())
 }

@@ -6,6 +6,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -14,13 +15,33 @@ import (
 
 // purgeExpired purges lines like [purgeLines], and erases the moments that were made from their messages.
 //
-// Crash order: the moments go first, so that no crash leaves one whose source is gone.
-func purgeExpired(ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool) error {
-	doomed, err := doomedMessages(ctx, c, func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) })
+// Crash order: the moments go first, so that no crash leaves one whose source is gone. Their erasure may finish what was
+// purged from the trash of the context, and removes the note of that: begin writes it again.
+func (x *removal) purgeExpired(
+	ctx context.Context, c *engine.Context, expired func(r *ctxfolder.Removed) bool, yield func(CollectResult) bool,
+) error {
+	due := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged || expired(&r) }
+	if !slices.ContainsFunc(c.Current().Removed, due) {
+		return nil
+	}
+	doomed, err := doomedMessages(ctx, c, due)
 	if err == nil {
 		err = c.Store.BeforeCut(ctx, c.Dir.ID, doomed)
 	}
 	if err != nil {
+		return err
+	}
+	m := c.Current().Clone()
+	for _, r := range slices.Clone(m.Removed) {
+		if due(r) {
+			branch.Purge(m, r.Line)
+		}
+	}
+	sums := map[blob.Sum]bool{}
+	if _, err := c.ReferencesBeyond(ctx, branch.Reach(m), func(sum blob.Sum) { sums[sum] = true }); err != nil {
+		return err // an unreadable message is removed as well; a sweep finds its payloads
+	}
+	if err := x.begin(c.Dir.FS, c.Dir.ID, sums); err != nil {
 		return err
 	}
 	return purgeLines(ctx, c, expired, yield)

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 	"slices"
 	"time"
 
@@ -264,6 +265,7 @@ type sweeper struct {
 	s      *engine.Store
 	before time.Time // blobs used later stay
 	dryRun bool
+	purge  bool // remove the blobs for good
 	yield  func(engine.TrashItem) bool
 	item   string // in trash, made when first needed
 	found  []blob.Sum
@@ -311,17 +313,23 @@ func (w *sweeper) moveAll(ctx context.Context, found []blob.Sum) (moved []engine
 }
 
 func (w *sweeper) move(sum blob.Sum) (t engine.TrashItem, ok bool, err error) {
-	path := blob.Path(sum)
-	info, err := w.s.FS.Lstat(path)
+	p := blob.Path(sum)
+	info, err := w.s.FS.Lstat(p)
 	if errors.Is(err, fs.ErrNotExist) {
 		return t, false, nil
 	}
 	if err != nil || !info.ModTime().Before(w.before) {
 		return t, false, err
 	}
-	t = engine.TrashItem{Path: path, Bytes: info.Size(), Reason: "no message refers to it", Kind: ctxfolder.TrashBlobs, Name: sum.String()}
+	t = engine.TrashItem{Path: p, Bytes: info.Size(), Reason: "no message refers to it", Kind: ctxfolder.TrashBlobs, Name: sum.String()}
 	if w.dryRun {
 		return t, true, nil
+	}
+	if w.purge {
+		if err := w.s.FS.Remove(p); err != nil {
+			return t, false, err
+		}
+		return t, true, w.s.FS.SyncDir(path.Dir(p))
 	}
 	if w.item == "" {
 		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashBlobs, Name: blob.Folder, RemovedAt: w.s.Now()}
@@ -330,5 +338,5 @@ func (w *sweeper) move(sum blob.Sum) (t engine.TrashItem, ok bool, err error) {
 		}
 	}
 	t.Path, t.Item = w.item+"/"+sum.String()+".zst", engine.ItemID(w.item)
-	return t, true, w.s.FS.Rename(path, t.Path)
+	return t, true, w.s.FS.Rename(p, t.Path)
 }

@@ -1,0 +1,247 @@
+package trash
+
+import (
+	"context"
+	"errors"
+	"io/fs"
+	"iter"
+	"slices"
+	"time"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
+)
+
+// Purge removes items from the trash for good, now: those with these ids, or without ids all that were removed longer
+// ago than older. It yields each; with dryRun it removes none. An item whose removal fails comes with its error, and
+// the others follow.
+func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.Duration, dryRun bool) iter.Seq2[engine.TrashItem, error] {
+	return func(yield func(engine.TrashItem, error) bool) {
+		fail := func(err error) {
+			yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: s.Path()}, err))
+		}
+		if !dryRun {
+			if s.ReadOnly {
+				fail(engine.ErrReadOnly)
+				return
+			}
+			release, err := s.LockCollection(ctx)
+			if err != nil {
+				fail(err)
+				return
+			}
+			defer release()
+		}
+		log := openLog(s, dryRun)
+		defer log.close()
+		gone, stopped := newRemoval(s), false
+		defer func() {
+			if err := gone.forget(ctx, nil); err != nil && !stopped {
+				fail(err)
+			}
+		}()
+		purged := func(t *trashItem, err error) bool {
+			x := t.describe()
+			if err == nil {
+				log.add(CollectResult{x, true})
+			}
+			if !dryRun {
+				gone.lose(x)
+			}
+			stopped = !yield(x, engine.Wrap(engine.Error{Op: "purge", Path: x.Path}, err))
+			return !stopped
+		}
+		selected := func(t *trashItem) bool {
+			return (len(items) == 0 || slices.Contains(items, t.ID)) && (len(items) > 0 || older <= 0 || isExpired(s, t, older))
+		}
+		if len(items) == 0 && !dryRun {
+			if err := gone.resumeAll(); err != nil {
+				fail(err)
+				return
+			}
+		}
+		var lines []*trashItem // they go last: the other items make room
+		for t, err := range EachItem(ctx, s, nil, nil) {
+			if t == nil {
+				stopped = true
+				fail(err)
+				return
+			}
+			if err != nil {
+				if stopped = !yield(t.describe(), err); stopped {
+					return
+				}
+				continue
+			}
+			if !selected(t) {
+				continue
+			}
+			if t.inPlace {
+				lines = append(lines, t)
+				continue
+			}
+			if !purged(t, gone.purgeSelected(ctx, t, selected, dryRun)) {
+				return
+			}
+		}
+		if !gone.purgeLinesOf(ctx, lines, dryRun, purged) || dryRun {
+			return
+		}
+		everything := len(items) == 0 && older <= 0
+		gone.endPurge(ctx, everything, purged, func(x engine.TrashItem, err error) bool {
+			if err == nil {
+				log.add(CollectResult{x, true})
+			}
+			stopped = !yield(x, err)
+			return !stopped
+		})
+	}
+}
+
+// endPurge does what follows the removal of items: see removal. With everything it also purges what was set aside
+// meanwhile.
+func (x *removal) endPurge(
+	ctx context.Context, everything bool, purged func(t *trashItem, err error) bool, yield func(engine.TrashItem, error) bool,
+) {
+	for id, err := range x.endAll(ctx) {
+		if !yield(engine.TrashItem{Context: id}, engine.Wrap(engine.Error{Op: "purge in", Context: id}, err)) {
+			return
+		}
+	}
+	if ended := x.ended(); everything && len(ended) > 0 {
+		for t, err := range EachItem(ctx, x.s, ended, nil) {
+			if t != nil && err == nil && t.in != uuid.Nil && !t.inPlace && !purged(t, x.purgeItem(ctx, t, false)) {
+				return
+			}
+		}
+	}
+	blobs, err := x.finish(ctx, nil)
+	for _, t := range blobs {
+		if !yield(t, nil) {
+			return
+		}
+	}
+	if err != nil {
+		yield(engine.TrashItem{Path: blob.Folder}, engine.Wrap(engine.Error{Op: "purge payloads in", Path: blob.Folder}, err))
+	}
+}
+
+// purgeSelected purges one of the selected items. Before the first one of a context, it begins their removal there.
+func (x *removal) purgeSelected(ctx context.Context, t *trashItem, selected func(t *trashItem) bool, dryRun bool) error {
+	err, known := x.begun[t.in]
+	if !known && t.in != uuid.Nil && !dryRun {
+		err = x.beginTrash(t.in, selected)
+		x.begun[t.in] = err
+	}
+	if err == nil {
+		err = x.purgeItem(ctx, t, dryRun)
+	}
+	return err
+}
+
+// beginTrash is begin for the selected items of a context's trash.
+func (x *removal) beginTrash(id uuid.UUID, selected func(t *trashItem) bool) error {
+	fsys, err := x.s.FS.Sub(id.String())
+	if err != nil {
+		return err
+	}
+	defer fsys.Close()
+	entries, err := ctxfolder.ListTrash(fsys)
+	if err != nil {
+		return err
+	}
+	return x.beginItems(fsys, id, entries, func(t *ctxfolder.TrashEntry) bool { return selected(&trashItem{TrashEntry: t, in: id}) })
+}
+
+// purgeLinesOf purges removed lines, those of a context together.
+func (x *removal) purgeLinesOf(
+	ctx context.Context, lines []*trashItem, dryRun bool, purged func(t *trashItem, err error) bool,
+) (more bool) {
+	for len(lines) > 0 {
+		n := slices.IndexFunc(lines, func(t *trashItem) bool { return t.in != lines[0].in })
+		if n < 0 {
+			n = len(lines)
+		}
+		var err error
+		if !dryRun {
+			err = x.purgeRemoved(ctx, lines[0].in, lines[:n])
+		}
+		for _, t := range lines[:n] {
+			if !purged(t, err) {
+				return false
+			}
+		}
+		lines = lines[n:]
+	}
+	return true
+}
+
+// purgeRemoved purges removed lines of a context.
+func (x *removal) purgeRemoved(ctx context.Context, id uuid.UUID, lines []*trashItem) error {
+	return withContext(ctx, x.s, id, func(c *engine.Context) error {
+		ignore := func(CollectResult) bool { return true }
+		if _, err := collectCopies(ctx, c, false, ignore); err != nil {
+			return err
+		}
+		expired := func(r *ctxfolder.Removed) bool {
+			return slices.ContainsFunc(lines, func(t *trashItem) bool { return t.ID == r.Line })
+		}
+		if err := x.purgeExpired(ctx, c, expired, ignore); err != nil {
+			return err
+		}
+		_, err := x.end(ctx, c)
+		return err
+	})
+}
+
+// isExpired reports whether an item was removed longer ago than grace. A clock that was set back makes it younger.
+func isExpired(s *engine.Store, t *trashItem, grace time.Duration) bool {
+	return s.Now().Sub(t.Since()) >= grace
+}
+
+// purgeItem removes an item of a trash folder. The caller holds [engine.CollectionLock], unless it is a dry run.
+func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) error {
+	if dryRun {
+		return nil
+	}
+	t.bytes = t.Size() // the result says what was freed
+	err := x.s.BeginForgetting(t.Item.Context)
+	switch {
+	case err != nil:
+	case t.in == uuid.Nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashContext:
+		err = x.purgeContext(ctx, t.TrashEntry)
+	default:
+		x.trashes[t.in] = true
+		err = t.Purge()
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// finish removes the payloads of what was purged. A collection that ran out of time leaves them to the next one.
+func (x *collector) finish(ctx context.Context) (more bool) {
+	if x.o.DryRun || ctx.Err() != nil {
+		return ctx.Err() == nil
+	}
+	if x.marks != nil && x.marks.unread != nil { // the sweep says what could not be read
+		if err := x.gone.clean(); err != nil {
+			return x.report(CollectResult{}, err)
+		}
+		return true
+	}
+	blobs, err := x.gone.finish(ctx, x.marks)
+	for _, t := range blobs {
+		if !x.report(CollectResult{t, true}, nil) {
+			return false
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		failed := CollectResult{TrashItem: engine.TrashItem{Path: blob.Folder}}
+		return x.report(failed, engine.Wrap(engine.Error{Op: "purge payloads in", Path: blob.Folder}, err))
+	}
+	return ctx.Err() == nil
+}

@@ -1,0 +1,398 @@
+package trash
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"iter"
+	"maps"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// removal is what a purge or a collection removes for good. The journals and packs of a context repeat what its trash
+// and its removed lines held, so these are written anew, once in each context. Payloads to which nothing refers any more
+// go last.
+//
+// Crash order: erasing.json in the context's folder is durable before the first removal, and names the payloads. It
+// says when the journals and packs are done, and goes when the payloads are gone. The next purge or collection that
+// finds it does what is left.
+type removal struct {
+	s        *engine.Store
+	contexts map[uuid.UUID]*reduced
+	blobs    map[blob.Sum]bool // to which something that is removed referred
+	lost     map[uuid.UUID]bool
+	trashes  map[uuid.UUID]bool  // contexts from whose trash something was removed; uuid.Nil for the store's
+	begun    map[uuid.UUID]error // by Purge, for the trash of contexts
+	rests    []string            // items of the store's trash of which only erasing.json is left
+}
+
+// reduced is a context that loses messages, or versions of them.
+type reduced struct {
+	due       bool               // its journals may hold what is removed
+	ended     bool               // they do not any more
+	versions  map[uuid.UUID]bool // messages of which its packs may have replaced versions
+	allPacks  bool               // any pack may have some
+	unrefined error              // why its journals or packs still hold something
+}
+
+func newRemoval(s *engine.Store) *removal {
+	return &removal{
+		s: s, contexts: map[uuid.UUID]*reduced{}, blobs: map[blob.Sum]bool{}, lost: map[uuid.UUID]bool{}, trashes: map[uuid.UUID]bool{},
+		begun: map[uuid.UUID]error{},
+	}
+}
+
+func (x *removal) in(id uuid.UUID) *reduced {
+	if x.contexts[id] == nil {
+		x.contexts[id] = &reduced{versions: map[uuid.UUID]bool{}}
+	}
+	return x.contexts[id]
+}
+
+// lose notes that a context lost something for good.
+func (x *removal) lose(t engine.TrashItem) {
+	if t.Context != uuid.Nil {
+		x.lost[t.Context] = true
+	}
+}
+
+func (x *removal) refer(sum blob.Sum) { x.blobs[sum] = true }
+
+// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it
+// has to be repeated.
+func (x *removal) resume(fsys vfs.FS, id uuid.UUID) {
+	n, err := ctxfolder.ReadErasing(fsys)
+	if err != nil || len(n.Messages) > 0 {
+		return // a check reports it
+	}
+	r := x.in(id)
+	r.due, r.allPacks = n.Journal == 0, n.Journal == 0
+	x.lost[id] = true
+	x.referAll(n)
+}
+
+// resumeAll is resume for every context, and for the store's trash.
+func (x *removal) resumeAll() error {
+	entries, err := ctxfolder.ListTrash(x.s.FS)
+	if err == nil {
+		_, err = x.resumeTrash(entries)
+	}
+	if err != nil {
+		return err
+	}
+	for id, err := range x.s.IDs() {
+		if err != nil {
+			return err
+		}
+		if fsys, err := x.s.FS.Sub(id.String()); err == nil {
+			x.resume(fsys, id)
+			_ = fsys.Close()
+		}
+	}
+	return nil
+}
+
+// begin writes erasing.json before something is removed from a context that referred to some payloads.
+func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool) error {
+	if err := x.s.BeginForgetting(id); err != nil {
+		return err
+	}
+	r := x.in(id)
+	r.due = true
+	maps.Copy(x.blobs, sums)
+	n, err := ctxfolder.ReadErasing(fsys)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	known := map[string]bool{}
+	if err == nil {
+		for _, text := range n.Blobs {
+			known[text] = true
+		}
+	} else {
+		n = &ctxfolder.Erasing{}
+	}
+	more := err != nil || n.Journal != 0
+	for sum := range sums {
+		more = more || !known[sum.String()]
+		known[sum.String()] = true
+	}
+	if !more {
+		return nil
+	}
+	n.Journal, n.Blobs = 0, slices.Sorted(maps.Keys(known))
+	return ctxfolder.WriteErasing(fsys, *n)
+}
+
+// beginItems is begin for the items of a context's trash that are about to be purged. Only replaced versions are still
+// in journals and packs.
+func (x *removal) beginItems(fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, goes func(t *ctxfolder.TrashEntry) bool) error {
+	sums, some := map[blob.Sum]bool{}, false
+	r := x.in(id)
+	for t := range ctxfolder.Items(fsys, entries, nil) {
+		if !goes(t) || t.Problem == nil && (t.Item.Kind == ctxfolder.TrashDamaged || t.Item.Kind == ctxfolder.TrashTail) {
+			continue
+		}
+		some = true
+		envelope, err := t.Envelope()
+		var env message.Envelope
+		if err == nil {
+			env, err = message.Parse(envelope)
+		}
+		if err == nil && t.Item.Kind == ctxfolder.TrashVersion {
+			r.versions[env.ID] = true
+			engine.EachMention(envelope, func(sum blob.Sum) { sums[sum] = true })
+			continue
+		}
+		r.allPacks = true
+		// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
+		_ = eachFileOf(fsys, t.Path, func(p string) error {
+			return engine.EachMentionInFile(fsys, p, func(sum blob.Sum) { sums[sum] = true })
+		})
+	}
+	if !some {
+		return nil
+	}
+	return x.begin(fsys, id, sums)
+}
+
+// eachFileOf calls f for a file, or for each file below a folder.
+func eachFileOf(fsys vfs.FS, p string, f func(p string) error) error {
+	info, err := fsys.Lstat(p)
+	if err != nil || !info.IsDir() {
+		if err == nil && info.Mode().IsRegular() {
+			err = f(p)
+		}
+		return err
+	}
+	return engine.WalkFiles(fsys, p, f)
+}
+
+// purgeContext purges a context in the store's trash.
+//
+// Crash order: the summaries lose the context first. erasing.json in the item names the payloads and is durable before
+// the item is removed. It goes when the payloads are gone. If it cannot be written, since the disk is full, a sweep finds
+// the payloads.
+func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) error {
+	if !x.trashes[uuid.Nil] { // once
+		if err := x.s.ForgetSummaries(); err != nil {
+			return err
+		}
+	}
+	x.trashes[uuid.Nil] = true
+	item, err := x.s.FS.Sub(t.Path)
+	if err != nil {
+		return err
+	}
+	n := ctxfolder.Erasing{}
+	err = x.eachReference(ctx, item, t.Item.Context, func(sum blob.Sum) {
+		x.refer(sum)
+		n.Blobs = append(n.Blobs, sum.String())
+	})
+	noted := false
+	if err == nil && len(n.Blobs) > 0 {
+		noted = ctxfolder.WriteErasing(item, n) == nil
+	}
+	if err = errors.Join(err, item.Close()); err != nil {
+		return err
+	}
+	if !noted {
+		return t.Purge()
+	}
+	rest, err := t.PurgeBut(ctxfolder.ErasingFile)
+	x.rests = append(x.rests, rest)
+	return err
+}
+
+// eachReference calls f for each blob to which a context in an item of the store's trash refers. Where the context
+// cannot be read, each mention in its files counts.
+func (x *removal) eachReference(ctx context.Context, item vfs.FS, id uuid.UUID, f func(blob.Sum)) error {
+	in := x.s.In(item)
+	in.ReadOnly = true
+	c, err := in.Open(ctx, id)
+	if err == nil {
+		unread, uerr := c.ReferencesBeyond(ctx, nil, f)
+		entries, terr := ctxfolder.ListTrash(c.Dir.FS)
+		err = errors.Join(uerr, unread, terr, c.ReferencesInTrash(entries, f), c.Close())
+	}
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
+	_ = engine.WalkFiles(item, ".", func(p string) error { return engine.EachMentionInFile(item, p, f) })
+	return ctx.Err()
+}
+
+// resumeTrash takes over what interrupted purges left in the store's trash. It returns the other entries.
+func (x *removal) resumeTrash(entries []fs.DirEntry) (others []fs.DirEntry, err error) {
+	for _, e := range entries {
+		rest := ctxfolder.Trash + "/" + e.Name()
+		if !strings.HasPrefix(e.Name(), ".") || !e.IsDir() || !x.resumeItem(rest) {
+			others = append(others, e)
+			continue
+		}
+		x.rests = append(x.rests, rest)
+		if err := ctxfolder.RemoveAllBut(x.s.FS, rest, ctxfolder.ErasingFile); err != nil {
+			return nil, err
+		}
+	}
+	return others, nil
+}
+
+func (x *removal) resumeItem(rest string) (there bool) {
+	item, err := x.s.FS.Sub(rest)
+	if err != nil {
+		return false
+	}
+	defer item.Close()
+	n, err := ctxfolder.ReadErasing(item)
+	if err != nil {
+		return false
+	}
+	x.referAll(n)
+	return true
+}
+
+func (x *removal) referAll(n *ctxfolder.Erasing) {
+	for _, text := range n.Blobs {
+		if sum, err := blob.ParseSum(text); err == nil {
+			x.refer(sum)
+		}
+	}
+}
+
+// end writes the journals and packs of a context anew that lost something. done reports that it did.
+func (x *removal) end(ctx context.Context, c *engine.Context) (done bool, err error) {
+	r := x.contexts[c.Dir.ID]
+	if r == nil || !r.due {
+		return false, nil
+	}
+	var journal uint64
+	err = x.repack(ctx, c, r)
+	if err == nil { // as before every commit: a torn metadata.json may have a name that is removed
+		err = c.Write(ctx, func(*engine.Metadata) error { return nil })
+	}
+	if err == nil {
+		err = c.RetireJournals(ctx, func() error { return clearTemporaries(c.Dir.FS) }, nil)
+	}
+	if err == nil {
+		journal, err = c.Log.NewestJournal()
+	}
+	x.s.Forget(c.Dir.ID) // an open journal would keep what was removed
+	if err != nil {
+		r.unrefined = fmt.Errorf("its journals or packs may still hold what was purged; the next collection tries again: %w", err)
+		return false, r.unrefined
+	}
+	r.due, r.allPacks, r.ended = false, false, true
+	clear(r.versions)
+	n, err := ctxfolder.ReadErasing(c.Dir.FS)
+	if err != nil || len(n.Messages) > 0 {
+		return true, nil //nolint:nilerr // an erase removed it, or has to be repeated
+	}
+	n.Journal = journal
+	return true, ctxfolder.WriteErasing(c.Dir.FS, *n)
+}
+
+// finish removes the payloads and then the notes. marks, which may be nil, is what a sweep found before. It returns the
+// blobs that it removed.
+func (x *removal) finish(ctx context.Context, marks *marker) ([]engine.TrashItem, error) {
+	if err := x.clean(); err != nil {
+		return nil, err
+	}
+	gone, left, err := x.removeBlobs(ctx, marks)
+	if err != nil || left {
+		return gone, err
+	}
+	for _, rest := range x.rests {
+		if err := vfs.RemoveAll(x.s.FS, rest); err != nil {
+			return gone, err
+		}
+	}
+	if len(x.rests) > 0 {
+		if err := x.s.FS.SyncDir(ctxfolder.Trash); err != nil {
+			return gone, err
+		}
+	}
+	for _, id := range slices.SortedFunc(maps.Keys(x.contexts), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
+		if r := x.contexts[id]; r.due || r.unrefined != nil {
+			continue
+		}
+		if err := x.removeNote(id); err != nil {
+			return gone, err
+		}
+	}
+	return gone, nil
+}
+
+// endAll is end for the contexts that were not opened yet, those included in which a purge was interrupted. It yields
+// what fails.
+func (x *removal) endAll(ctx context.Context) iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for id, r := range x.contexts {
+			if !r.due || r.unrefined != nil {
+				continue
+			}
+			err := withContext(ctx, x.s, id, func(c *engine.Context) error {
+				_, err := x.end(ctx, c)
+				return err
+			})
+			if err != nil && !errors.Is(err, ctxfolder.ErrNotExist) && !yield(id, err) {
+				return
+			}
+		}
+	}
+}
+
+// ended returns the contexts whose journals and packs were written anew.
+func (x *removal) ended() (ids []uuid.UUID) {
+	for id, r := range x.contexts {
+		if r.ended {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func (x *removal) removeNote(id uuid.UUID) error {
+	fsys, err := x.s.FS.Sub(id.String())
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // the context was removed meanwhile
+	}
+	if err != nil {
+		return err
+	}
+	defer fsys.Close()
+	n, err := ctxfolder.ReadErasing(fsys)
+	if err != nil || len(n.Messages) > 0 {
+		return nil //nolint:nilerr // there is none, or an erase has to be repeated
+	}
+	return ctxfolder.RemoveErasing(fsys)
+}
+
+// forget removes what was purged from the folder of derived data, whatever error ended the purge.
+func (x *removal) forget(ctx context.Context, err error) error {
+	return errors.Join(err, x.s.EndForgetting(context.WithoutCancel(ctx), slices.Collect(maps.Keys(x.lost))...))
+}
+
+// clean makes the removals in trash folders durable, and removes the contexts that lost something from the summaries.
+func (x *removal) clean() error {
+	for id := range x.trashes {
+		if err := x.s.FS.SyncDir(Path(id)); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	if len(x.lost) == 0 {
+		return nil
+	}
+	return x.s.ForgetSummaries(slices.Collect(maps.Keys(x.lost))...)
+}

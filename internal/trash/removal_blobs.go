@@ -1,0 +1,200 @@
+package trash
+
+import (
+	"bytes"
+	"cmp"
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"maps"
+	"path"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// removeBlobs removes the payloads of what was removed, from blobs/ and the store's trash, unless something still refers
+// to them. If a message cannot be read, all stay, since it may refer to any of them. left reports that a writer used one
+// meanwhile, which stays, too. marks, which may be nil, is what a sweep found before.
+func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine.TrashItem, left bool, err error) {
+	if len(x.blobs) == 0 {
+		return nil, false, nil
+	}
+	copies, err := blobsInTrash(x.s)
+	if err == nil {
+		err = x.clearBlobTemporaries(ctx)
+	}
+	if err != nil {
+		return nil, false, err
+	}
+	var there []blob.Sum
+	for _, sum := range slices.SortedFunc(maps.Keys(x.blobs), func(a, b blob.Sum) int { return bytes.Compare(a[:], b[:]) }) {
+		if marks != nil && marks.marked[sum] {
+			continue
+		}
+		if _, err := x.s.FS.Lstat(blob.Path(sum)); err == nil || len(copies[sum]) > 0 {
+			there = append(there, sum)
+		}
+	}
+	if len(there) == 0 {
+		return nil, false, nil
+	}
+	m, err := startMarker(ctx, x.s, false) // the marks of the sweep are older than what a settle has written
+	if err == nil {
+		err = m.markAll(ctx)
+	}
+	if err = cmp.Or(err, m.unread); err != nil {
+		return nil, false, fmt.Errorf("payloads may be left that only purged messages refer to; repair the store and collect again: %w", err)
+	}
+	w := sweeper{s: x.s, before: m.at, purge: true, yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}
+	for some := range slices.Chunk(there, sweepBatch) {
+		w.found = slices.DeleteFunc(slices.Clone(some), func(sum blob.Sum) bool { return m.marked[sum] })
+		if _, err := m.flush(ctx, &w); err != nil {
+			return gone, false, err
+		}
+	}
+	for _, sum := range there {
+		if m.marked[sum] {
+			continue
+		}
+		_, err := x.s.FS.Lstat(blob.Path(sum))
+		left = left || err == nil
+		for _, p := range copies[sum] {
+			if err := removeFromItem(x.s.FS, p); err != nil {
+				return gone, false, err
+			}
+		}
+	}
+	return gone, left, nil
+}
+
+// clearBlobTemporaries removes what interrupted writers left beside the payloads: it may hold one of them. The lock
+// excludes writers.
+func (x *removal) clearBlobTemporaries(ctx context.Context) error {
+	lock := x.s.FS.Lock(engine.BlobsLock)
+	defer lock.Close()
+	if err := x.s.Acquire(ctx, lock); err != nil {
+		return err
+	}
+	defer lock.Release()
+	folders := map[string]bool{blob.Folder: true}
+	for sum := range x.blobs {
+		folders[path.Dir(blob.Path(sum))] = true
+	}
+	for folder := range folders {
+		err := clearNames(x.s.FS, folder, func(name string) bool { return strings.HasPrefix(name, ".") })
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// blobsInTrash returns the paths of the blobs in the store's trash.
+func blobsInTrash(s *engine.Store) (map[blob.Sum][]string, error) {
+	paths := map[blob.Sum][]string{}
+	entries, err := ctxfolder.ListTrash(s.FS)
+	if err != nil {
+		return nil, err
+	}
+	for _, item := range entries {
+		if !item.IsDir() {
+			continue
+		}
+		folder := ctxfolder.Trash + "/" + item.Name()
+		for e, err := range s.FS.ReadDir(folder) {
+			if errors.Is(err, fs.ErrNotExist) {
+				break
+			}
+			if err != nil {
+				return nil, err
+			}
+			if sum, ok := blob.ParseFile(e.Name()); ok && e.Type().IsRegular() {
+				paths[sum] = append(paths[sum], folder+"/"+e.Name())
+			}
+		}
+	}
+	return paths, nil
+}
+
+// removeFromItem removes a file from an item of a trash, durably, and the item if it has nothing else.
+func removeFromItem(fsys vfs.FS, p string) error {
+	item := path.Dir(p)
+	if err := fsys.Remove(p); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	for e, err := range fsys.ReadDir(item) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if e.Name() != ctxfolder.TrashNote {
+			return fsys.SyncDir(item)
+		}
+	}
+	if err := vfs.RemoveAll(fsys, item); err != nil {
+		return err
+	}
+	return fsys.SyncDir(path.Dir(item))
+}
+
+// repack writes the packs of a context anew that have replaced versions of messages that were purged.
+func (x *removal) repack(ctx context.Context, c *engine.Context, r *reduced) error {
+	if len(r.versions) == 0 && !r.allPacks {
+		return nil
+	}
+	uses, err := c.Log.PackUses(ctx)
+	if err != nil || len(uses) == 0 {
+		return err
+	}
+	with := map[uuid.UUID]bool{}
+	if !r.allPacks {
+		for v, err := range c.Log.ArchivedVersions(r.versions) {
+			if err != nil {
+				return err
+			}
+			with[v.Pack] = true
+		}
+	}
+	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.Log)}
+	unread := map[uuid.UUID]bool{} // packs that no line is read from
+	for _, use := range uses {
+		switch {
+		case !r.allPacks && !with[use.ID] || use.Bytes == use.TotalBytes:
+		case use.Named && len(use.Live) > 0:
+			engine.AddSpans(plan.Pack, use.Live)
+		case use.Lost+use.Hidden == 0:
+			unread[use.ID] = true
+		}
+	}
+	if len(plan.Pack) > 0 {
+		moved, err := c.Log.Arrange(ctx, plan)
+		if err != nil {
+			return err
+		}
+		if moved.Stayed > 0 {
+			return fmt.Errorf("%w: %d messages of a pack are unreadable; run a repair first", engine.ErrDamaged, moved.Stayed)
+		}
+	}
+	if len(unread) == 0 {
+		return nil
+	}
+	return c.Exclusively(ctx, func() error {
+		for id := range unread {
+			if err := c.Log.RemovePack(id); err != nil && !errors.Is(err, index.ErrBusy) {
+				return err
+			}
+		}
+		return nil
+	})
+}
