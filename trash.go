@@ -19,7 +19,7 @@ type Item struct {
 	Context   uuid.UUID
 	Message   uuid.UUID // the erased message; uuid.Nil for a payload
 	With      uuid.UUID // the message to erase that Message repeats; uuid.Nil if the caller named Message itself
-	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty if it is unknown
+	Kind      string    // "context", "line", "version", "blobs", "tail", "damaged" or KindForeign; empty if it is unknown
 	Name      string    // of the removed data: the name of a branch or a file
 	Path      string    // relative to the store
 	Bytes     int64     // size of the files
@@ -30,6 +30,9 @@ type Item struct {
 	Missing   int64 // of a restored line: number of positions without a message in the trash, of a store of the format before
 	Problem   error // why the item cannot be read or restored, or why Message could not be examined
 }
+
+// KindForeign is the kind of a file that is none of the store's, which an erase leaves alone.
+const KindForeign = "foreign"
 
 func item(e engine.TrashItem) Item {
 	return Item{
@@ -124,15 +127,24 @@ type RemoveOptions struct {
 // one of these, it erases the rest, reports an item with a Problem for each such message, and returns an error that wraps
 // [ErrUnexamined]. Another call, for any message of the context, looks at them again.
 //
+// Erase leaves files alone that are none of the store's, such as a copy of a message that a person made. It returns an
+// item of the kind [KindForeign] for each one that holds the id of an erased message or its longest line, and for each
+// one that it could not search. It searches the folder of the context, and the store's folder outside of other
+// contexts: regular files, as they are, up to 64 MiB of each and 1 GiB in all.
+//
 // Before it changes anything, Erase fails with [ErrNotExist] if the context has no message with one of the ids, and
 // with [ErrShared] if several branches show one. A second call finishes an interrupted erase.
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
 	erased := erase.Messages(ctx, s.e, id, messages, erase.Options{Shared: o.Shared, DryRun: o.DryRun})
 	return collect(erased, o.Report, nil, func(e erase.Removal) Item {
-		return Item{
+		i := Item{
 			Context: e.Context, Message: e.ID, With: e.With, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason,
-			Purged: !o.DryRun && e.Problem == nil, Problem: wrap(e.Problem),
+			Purged: !o.DryRun && e.Problem == nil && !e.Foreign, Problem: wrap(e.Problem),
 		}
+		if e.Foreign {
+			i.Kind = KindForeign
+		}
+		return i
 	})
 }
 

@@ -12,7 +12,7 @@ import (
 )
 
 type erasedRecord struct {
-	Record  string `json:"record"`
+	Record  string `json:"record"` // "erased", or "foreign" for a file that is left alone
 	Context string `json:"context"`
 	ID      string `json:"id,omitempty"` // none for a payload
 	Path    string `json:"path"`         // in the store
@@ -47,7 +47,8 @@ If a message that may be one of these cannot be read, the exit status is 3, and 
 the context looks at it again.
 
 erase does not reach anything outside the store, nor other contexts, titles of tools and persons,
-and system prompts that repeat a message.`,
+and system prompts that repeat a message. It names files in the store that hold a message and are
+not the store's own, such as a copy that a person made; it leaves them alone.`,
 		Example: `  ctxtool erase 7c2f 12 --shared --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e`,
 		Annotations:       exits("could not examine a message that may repeat an erased one", ofStores...),
@@ -135,6 +136,9 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 			return nil
 		}
 		r := erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, idText(e.With)}
+		if e.Kind == ctxdir.KindForeign {
+			r.Record = "foreign"
+		}
 		with := ""
 		if e.With != uuid.Nil {
 			with = ", goes with " + e.With.String()

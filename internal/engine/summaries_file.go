@@ -2,9 +2,7 @@ package engine
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"slices"
 	"strings"
@@ -210,12 +208,4 @@ func (s *Store) writeHead() {
 	if now, ok := decodeHead(there, s.id); ok && now.check == s.listed.head.check {
 		_, _ = f.WriteAt(line, 0)
 	}
-}
-
-// ForgetSummaries removes the file, durably: it repeats titles and labels. Lists make it again.
-func (s *Store) ForgetSummaries() error {
-	if err := s.FS.Remove(SummariesFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return s.FS.SyncDir(".")
 }

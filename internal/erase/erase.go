@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -30,6 +29,7 @@ type Removal struct {
 	Path    string    // relative to the store
 	Bytes   int64     // removed
 	Reason  string    // kind of thing
+	Foreign bool      // not removed: a file that is none of the store's, and holds the message or could not be searched
 
 	With    uuid.UUID // the message to erase with which this one went along; uuid.Nil if it was named itself
 	Problem error     // why the message could not be examined; nothing was removed
@@ -57,6 +57,9 @@ type Options struct {
 // the records that repeat them, and a title that was made from one of them. A message that cannot be read may be one of
 // these. Then the erase removes the rest, yields a removal with a Problem for each such message, and fails with
 // [engine.ErrUnexamined] at its end. The note stays: the next erase in the context looks again.
+//
+// It yields as well, as foreign, files of the store that hold one of the messages and that no rule of the format
+// explains: it leaves these alone. See findCopies for what is searched.
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
 // before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
@@ -104,6 +107,7 @@ type eraser struct {
 	paths         map[string]bool // in a dry run: files in trash that would go, relative to the context
 	earlyJournals []trace         // journals that held a message before the erase began
 	done          []Removal
+	texts         map[uuid.UUID][]byte // of the messages, by which copies that a person made are found
 	reported      map[string]bool
 }
 
@@ -148,6 +152,9 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		}
 		err := c.Exclusively(ctx, func() error { return e.begin(ctx, ids) })
 		if err == nil {
+			err = e.readTexts(ctx)
+		}
+		if err == nil {
 			err = e.s.BeginForgetting(e.id)
 		}
 		if err == nil {
@@ -176,7 +183,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 			return err
 		}
 		if e.titleLost() {
-			if err := e.s.ForgetSummaries(); err != nil {
+			if err := e.s.ForgetSummaries(e.id); err != nil {
 				return err
 			}
 		}
@@ -187,10 +194,12 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if err := forget(ctx, e.id); err != nil {
 			return err
 		}
-		if _, left := e.missed(); left {
-			return nil // the next erase looks again
+		if _, left := e.missed(); !left { // else the note stays, and the next erase looks again
+			if err := c.Exclusively(ctx, e.removeNote); err != nil {
+				return err
+			}
 		}
-		return c.Exclusively(ctx, e.removeNote)
+		return e.findCopies(ctx)
 	})
 }
 
@@ -259,33 +268,11 @@ func (e *eraser) syncRemovals() error {
 // erase removes the messages from the context or a copy of it. It begins again if a replacement or a fold comes in
 // between.
 func (e *eraser) erase(ctx context.Context, x *target) error {
-	deadline := time.Now().Add(e.s.Options.LockTimeout)
 	if err := e.eraseTitle(ctx, x); err != nil {
 		return err
 	}
-	for {
-		err := x.c.Store.AcquireWith(ctx, func(ctx context.Context) error { return x.c.Log.Fold(ctx, true) })
-		if err == nil {
-			err = x.c.Exclusively(ctx, func() error {
-				// In the trash, a journal of another history loses the messages and keeps the others.
-				if err := x.c.Log.TrashStrays(ctx); err != nil {
-					return err
-				}
-				return e.remove(ctx, x)
-			})
-		}
-		if err == nil {
-			err = e.repack(ctx, x)
-		}
-		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
+	remove := func() error { return e.remove(ctx, x) }
+	return x.c.RetireJournals(ctx, remove, func() error { return e.repack(ctx, x) })
 }
 
 // remove does the part of erase that needs the locks.
@@ -332,10 +319,7 @@ func (e *eraser) remove(ctx context.Context, x *target) error {
 		}
 	}
 	report()
-	if err := e.clear(x, traces); err != nil {
-		return err
-	}
-	return x.c.Log.Retire()
+	return e.clear(x, traces)
 }
 
 // rows returns a function that reports the rows of the messages, each once, under the present names of the row files.

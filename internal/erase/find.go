@@ -66,7 +66,13 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.eraseLooseTrash(); err != nil {
 		return err
 	}
-	return e.removePayloads(ctx)
+	if err := e.removePayloads(ctx); err != nil {
+		return err
+	}
+	if err := e.readTexts(ctx); err != nil {
+		return err
+	}
+	return e.findCopies(ctx)
 }
 
 // find looks up the ids in the context, and fails if one must not be erased.

@@ -56,13 +56,7 @@ func (e *eraser) writeNote() error {
 	return ctxfolder.WriteErasing(e.main.c.Dir.FS, n)
 }
 
-func (e *eraser) removeNote() error {
-	fsys := e.main.c.Dir.FS
-	if err := fsys.Remove(ctxfolder.ErasingFile); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return fsys.SyncDir(".")
-}
+func (e *eraser) removeNote() error { return ctxfolder.RemoveErasing(e.main.c.Dir.FS) }
 
 // sums returns the payloads that the messages referred to.
 func (e *eraser) sums() []blob.Sum {
