@@ -62,29 +62,18 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 				return
 			}
 		}
-		var lines []*trashItem // they go last: the other items make room
-		for t, err := range EachItem(ctx, s, nil, nil) {
+		// Lines go last: the other items make room.
+		lines, more := gone.purgeItems(ctx, selected, dryRun, purged, func(t *trashItem, err error) bool {
 			if t == nil {
 				stopped = true
 				fail(err)
-				return
+				return false
 			}
-			if err != nil {
-				if stopped = !yield(t.describe(), err); stopped {
-					return
-				}
-				continue
-			}
-			if !selected(t) {
-				continue
-			}
-			if t.inPlace {
-				lines = append(lines, t)
-				continue
-			}
-			if !purged(t, gone.purgeSelected(ctx, t, selected, dryRun)) {
-				return
-			}
+			stopped = !yield(t.describe(), err)
+			return !stopped
+		})
+		if !more {
+			return
 		}
 		if !gone.purgeLinesOf(ctx, lines, dryRun, purged) || dryRun {
 			return
@@ -98,6 +87,26 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			return !stopped
 		})
 	}
+}
+
+// purgeItems purges the selected items, except removed lines, which it returns.
+func (x *removal) purgeItems(
+	ctx context.Context, selected func(t *trashItem) bool, dryRun bool, purged, unlisted func(t *trashItem, err error) bool,
+) (lines []*trashItem, more bool) {
+	for t, err := range EachItem(ctx, x.s, nil, nil) {
+		switch {
+		case err != nil:
+			if !unlisted(t, err) {
+				return nil, false
+			}
+		case !selected(t):
+		case t.inPlace:
+			lines = append(lines, t)
+		case !purged(t, x.purgeSelected(ctx, t, selected, dryRun)):
+			return nil, false
+		}
+	}
+	return lines, true
 }
 
 // endPurge does what follows the removal of items: see removal. With everything it also purges what was set aside
