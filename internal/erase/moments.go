@@ -25,6 +25,8 @@ const (
 // cannot read a moment, which may be one of them, it fails with [engine.ErrUnexamined] and changes nothing. The caller
 // holds [engine.CollectionLock].
 //
+// It finishes an erase that was interrupted in the context, whose rows no longer say which messages are moments.
+//
 // Crash order: as for [Messages]. The moments go before their sources, so no crash leaves one without its source.
 func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uuid.UUID) error {
 	c, err := s.Open(ctx, id)
@@ -36,6 +38,9 @@ func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uui
 		from[m] = true
 	}
 	made, err := (&target{c: c}).moments(ctx, from)
+	if note, nerr := ctxfolder.ReadErasing(c.Dir.FS); err == nil && nerr == nil {
+		made = append(made, note.Messages...)
+	}
 	if cerr := c.Close(); err == nil {
 		err = cerr
 	}

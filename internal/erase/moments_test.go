@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"syscall"
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -323,4 +324,47 @@ func momentsHaveSources(disk vfs.FS) error {
 		}
 	}
 	return errors.New("the moment has lost its source")
+}
+
+// TestPurgeFinishesErase: a purge whose erasure of moments was interrupted, at each operation, erases them when it is
+// done again: the rows may say already that they are erased, while their files are there.
+func TestPurgeFinishesErase(t *testing.T) {
+	t.Parallel()
+	interrupted := 0
+	for k := 1; ; k += kit.Stride() {
+		disk := crashfs.New()
+		s, _ := newMomentStore(t, disk)
+		erased := func() error {
+			return erase.MadeFrom(context.Background(), s, kit.TestID(60000), []uuid.UUID{kit.TestID(2)})
+		}
+		n, fired := 0, false
+		disk.Fail(kit.Serialise(func(o crashfs.Op) error {
+			switch n++; {
+			case n < k || o.Kind == crashfs.KindSync || o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindSyncAll:
+				return nil // a failed sync would be reported to the next process, too
+			}
+			fired = true // nothing works any more, as in a process that was killed
+			return syscall.EIO
+		}))
+		_ = erased()
+		disk.Fail(nil)
+		kit.Check(t, s.Close())
+		if !fired {
+			break
+		}
+		interrupted++
+		s = kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
+		kit.Check(t, erased(), s.Close())
+		if err := verifyMoments(disk); err != nil {
+			t.Fatalf("from operation %d on: %v", k, err)
+		}
+		for _, path := range kit.Must[[]string](t)(kit.FilesWithCanary(disk)) {
+			if strings.Contains(path, kit.TestID(10).String()) || strings.Contains(path, kit.TestID(12).String()) {
+				t.Fatalf("from operation %d on: a moment is still in %s", k, path)
+			}
+		}
+	}
+	if interrupted == 0 {
+		t.Error("nothing was interrupted")
+	}
 }
