@@ -182,25 +182,31 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if err != nil {
 			return err
 		}
-		if e.titleLost() {
-			if err := e.s.ForgetSummaries(e.id); err != nil {
-				return err
-			}
-		}
-		forget := e.s.EndForgetting
-		if e.o.locked { // the purge goes on
-			forget = e.s.ForgetDerived
-		}
-		if err := forget(ctx, e.id); err != nil {
+		return e.finish(ctx)
+	})
+}
+
+// finish removes what repeats the messages outside of their contexts, and then the note, unless something could not be
+// examined: then the next erase looks again.
+func (e *eraser) finish(ctx context.Context) error {
+	if e.titleLost() {
+		if err := e.s.ForgetSummaries(e.id); err != nil {
 			return err
 		}
-		if _, left := e.missed(); !left { // else the note stays, and the next erase looks again
-			if err := c.Exclusively(ctx, e.removeNote); err != nil {
-				return err
-			}
+	}
+	forget := e.s.EndForgetting
+	if e.o.locked { // the purge goes on
+		forget = e.s.ForgetDerived
+	}
+	if err := forget(ctx, e.id); err != nil {
+		return err
+	}
+	if _, left := e.missed(); !left {
+		if err := e.main.c.Exclusively(ctx, e.removeNote); err != nil {
+			return err
 		}
-		return e.findCopies(ctx)
-	})
+	}
+	return e.findCopies(ctx)
 }
 
 // withTrashCopies opens the copies of the context in the store's trash for f.

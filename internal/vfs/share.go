@@ -121,10 +121,10 @@ func (f sharedFS) Replace(name string, data []byte) error {
 		return file.Sync()
 	})
 	if err == nil {
-		err = f.FS.Rename(tmp, name)
+		err = f.Rename(tmp, name)
 	}
 	if err != nil {
-		_ = f.FS.Remove(tmp)
+		_ = f.Remove(tmp)
 	}
 	return err
 }
@@ -191,7 +191,7 @@ func (f sharedFS) statPath(name string) (fs.FileInfo, error) {
 	}); ok {
 		return s.statPath(name)
 	}
-	return f.FS.Lstat(name)
+	return f.Lstat(name)
 }
 
 // sharedFile is a file whose syncs go through a syncShare.
