@@ -96,8 +96,8 @@ func TestClosed(t *testing.T) {
 		"Context.Current", "Context.End",
 		"Context.Exclusively", "Context.FileFor", "Context.IDBefore", "Context.Latest",
 		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
-		"Context.References", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
-		"Context.ReplaceMetadata", "Context.Spans", "Context.State",
+		"Context.References", "Context.ReferencesBeyond", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
+		"Context.ReplaceMetadata", "Context.RetireJournals", "Context.Spans", "Context.State",
 		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write", "Context.Wrote",
 	}
 	s, dir := kit.NewStore(t)
