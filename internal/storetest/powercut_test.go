@@ -161,7 +161,7 @@ func cutEverywhere(t *testing.T, seeds int, opts ...engine.Option) (states int) 
 
 // TestWorkloadRepeats: the workload does the same to the disk each time.
 func TestWorkloadRepeats(t *testing.T) {
-	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\.[0-9a-f]{1,16}(\.tmp| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
+	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\.[0-9a-f]{1,16}(\.tmp|\.doubt| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
 	var first []string
 	for range 5 {
 		disk := crashfs.New()

@@ -341,7 +341,7 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 	}
 	var unbegun error
 	if in != uuid.Nil && !x.o.DryRun {
-		unbegun = x.gone.beginItems(fsys, in, entries, expired)
+		unbegun = x.gone.beginItems(fsys, in, entries, old, expired)
 	}
 	for t := range ctxfolder.Items(fsys, entries, old) {
 		if ctx.Err() != nil {

@@ -41,7 +41,11 @@ func (x *removal) purgeExpired(
 	if _, err := c.ReferencesBeyond(ctx, branch.Reach(m), func(sum blob.Sum) { sums[sum] = true }); err != nil {
 		return err // an unreadable message is removed as well; a sweep finds its payloads
 	}
-	if err := x.begin(c.Dir.FS, c.Dir.ID, sums); err != nil {
+	err = x.begin(c.Dir.FS, c.Dir.ID, sums)
+	if err == nil {
+		err = x.referUnused(ctx, c) // before new packs replace journals
+	}
+	if err != nil {
 		return err
 	}
 	return purgeLines(ctx, c, expired, yield)

@@ -161,7 +161,7 @@ func (x *removal) beginTrash(id uuid.UUID, selected func(t *trashItem) bool) err
 	if err != nil {
 		return err
 	}
-	return x.beginItems(fsys, id, entries, func(t *ctxfolder.TrashEntry) bool { return selected(&trashItem{TrashEntry: t, in: id}) })
+	return x.beginItems(fsys, id, entries, nil, func(t *ctxfolder.TrashEntry) bool { return selected(&trashItem{TrashEntry: t, in: id}) })
 }
 
 // purgeLinesOf purges removed lines, those of a context together.

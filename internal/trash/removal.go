@@ -134,12 +134,13 @@ func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool) error
 	return ctxfolder.WriteErasing(fsys, *n)
 }
 
-// beginItems is begin for the items of a context's trash that are about to be purged. Only replaced versions are still
-// in journals and packs.
-func (x *removal) beginItems(fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, goes func(t *ctxfolder.TrashEntry) bool) error {
-	sums, some := map[blob.Sum]bool{}, false
-	r := x.in(id)
-	for t := range ctxfolder.Items(fsys, entries, nil) {
+// beginItems is begin for the items of a context's trash that are about to be purged; may says by its name whether an
+// item can be one of these, nil for all. Only replaced versions are still in journals and packs.
+func (x *removal) beginItems(
+	fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, may func(uuid.UUID, bool) bool, goes func(t *ctxfolder.TrashEntry) bool,
+) error {
+	sums, versions, some, allPacks := map[blob.Sum]bool{}, []uuid.UUID{}, false, false
+	for t := range ctxfolder.Items(fsys, entries, may) {
 		if !goes(t) || t.Problem == nil && (t.Item.Kind == ctxfolder.TrashDamaged || t.Item.Kind == ctxfolder.TrashTail) {
 			continue
 		}
@@ -150,11 +151,11 @@ func (x *removal) beginItems(fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, g
 			env, err = message.Parse(envelope)
 		}
 		if err == nil && t.Item.Kind == ctxfolder.TrashVersion {
-			r.versions[env.ID] = true
+			versions = append(versions, env.ID)
 			engine.EachMention(envelope, func(sum blob.Sum) { sums[sum] = true })
 			continue
 		}
-		r.allPacks = true
+		allPacks = true
 		// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
 		_ = eachFileOf(fsys, t.Path, func(p string) error {
 			return engine.EachMentionInFile(fsys, p, func(sum blob.Sum) { sums[sum] = true })
@@ -162,6 +163,11 @@ func (x *removal) beginItems(fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, g
 	}
 	if !some {
 		return nil
+	}
+	r := x.in(id)
+	r.allPacks = r.allPacks || allPacks
+	for _, v := range versions {
+		r.versions[v] = true
 	}
 	return x.begin(fsys, id, sums)
 }
@@ -214,25 +220,6 @@ func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) err
 	return err
 }
 
-// eachReference calls f for each blob to which a context in an item of the store's trash refers. Where the context
-// cannot be read, each mention in its files counts.
-func (x *removal) eachReference(ctx context.Context, item vfs.FS, id uuid.UUID, f func(blob.Sum)) error {
-	in := x.s.In(item)
-	in.ReadOnly = true
-	c, err := in.Open(ctx, id)
-	if err == nil {
-		unread, uerr := c.ReferencesBeyond(ctx, nil, f)
-		entries, terr := ctxfolder.ListTrash(c.Dir.FS)
-		err = errors.Join(uerr, unread, terr, c.ReferencesInTrash(entries, f), c.Close())
-	}
-	if err == nil || ctx.Err() != nil {
-		return ctx.Err()
-	}
-	// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
-	_ = engine.WalkFiles(item, ".", func(p string) error { return engine.EachMentionInFile(item, p, f) })
-	return ctx.Err()
-}
-
 // resumeTrash takes over what interrupted purges left in the store's trash. It returns the other entries.
 func (x *removal) resumeTrash(entries []fs.DirEntry) (others []fs.DirEntry, err error) {
 	for _, e := range entries {
@@ -278,7 +265,9 @@ func (x *removal) end(ctx context.Context, c *engine.Context) (done bool, err er
 		return false, nil
 	}
 	var journal uint64
-	err = x.repack(ctx, c, r)
+	if err = x.referUnused(ctx, c); err == nil {
+		err = x.repack(ctx, c, r)
+	}
 	if err == nil { // as before every commit: a torn metadata.json may have a name that is removed
 		err = c.Write(ctx, func(*engine.Metadata) error { return nil })
 	}
@@ -343,6 +332,10 @@ func (x *removal) endAll(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 				continue
 			}
 			err := withContext(ctx, x.s, id, func(c *engine.Context) error {
+				never, ignore := func(*ctxfolder.Removed) bool { return false }, func(CollectResult) bool { return true }
+				if err := x.purgeExpired(ctx, c, never, ignore); err != nil { // lines whose purge was interrupted
+					return err
+				}
 				_, err := x.end(ctx, c)
 				return err
 			})

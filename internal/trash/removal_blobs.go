@@ -198,3 +198,56 @@ func (x *removal) repack(ctx context.Context, c *engine.Context, r *reduced) err
 		return nil
 	})
 }
+
+// eachMentionInRecords calls f for each blob that a journal or metadata.json of a context mentions: what a removed branch
+// had as its system prompt is in an earlier record at most.
+func eachMentionInRecords(fsys vfs.FS, f func(blob.Sum)) error {
+	names := []string{ctxfolder.MetadataFile}
+	for e, err := range fsys.ReadDir(".") {
+		if err != nil {
+			return err
+		}
+		if _, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
+			names = append(names, e.Name())
+		}
+	}
+	for _, name := range names {
+		if err := engine.EachMentionInFile(fsys, name, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// referUnused notes the blobs that the journals of a context mention and to which the context does not refer any more.
+// The journals are about to go, and nothing would lead to these blobs afterwards but a sweep.
+func (x *removal) referUnused(ctx context.Context, c *engine.Context) error {
+	unused := map[blob.Sum]bool{}
+	if err := eachMentionInRecords(c.Dir.FS, func(sum blob.Sum) { unused[sum] = true }); err != nil || len(unused) == 0 {
+		return err
+	}
+	unread, err := c.References(ctx, true, func(sum blob.Sum) { delete(unused, sum) })
+	if err != nil || unread != nil || len(unused) == 0 {
+		return err // of an unread message they may be payloads
+	}
+	return x.begin(c.Dir.FS, c.Dir.ID, unused)
+}
+
+// eachReference calls f for each blob to which a context in an item of the store's trash refers. Where the context
+// cannot be read, each mention in its files counts.
+func (x *removal) eachReference(ctx context.Context, item vfs.FS, id uuid.UUID, f func(blob.Sum)) error {
+	in := x.s.In(item)
+	in.ReadOnly = true
+	c, err := in.Open(ctx, id)
+	if err == nil {
+		unread, uerr := c.ReferencesBeyond(ctx, nil, f)
+		entries, terr := ctxfolder.ListTrash(c.Dir.FS)
+		err = errors.Join(uerr, unread, terr, c.ReferencesInTrash(entries, f), eachMentionInRecords(c.Dir.FS, f), c.Close())
+	}
+	if err == nil || ctx.Err() != nil {
+		return ctx.Err()
+	}
+	// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
+	_ = engine.WalkFiles(item, ".", func(p string) error { return engine.EachMentionInFile(item, p, f) })
+	return ctx.Err()
+}
