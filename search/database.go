@@ -16,7 +16,7 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is built anew.
-const version = "search/3"
+const version = "search/4"
 
 const schema = `
 CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
@@ -34,6 +34,8 @@ CREATE TABLE messages (
 	sum INTEGER NOT NULL,  -- of the committed version
 	edited INTEGER NOT NULL,  -- the time of the file, if it was edited by hand; else 0
 	at INTEGER NOT NULL, role TEXT NOT NULL, type TEXT NOT NULL,
+	voice INTEGER NOT NULL,  -- who says most of it: see voice
+	text INTEGER NOT NULL,  -- sum of all words, to show one of several copies
 	UNIQUE (line, position)
 );
 CREATE INDEX edits ON messages (line) WHERE edited <> 0;
@@ -44,9 +46,8 @@ CREATE TABLE files (
 	PRIMARY KEY (message, n)
 ) WITHOUT ROWID;
 CREATE VIEW paths AS SELECT DISTINCT message, path FROM files WHERE access <> 'named';
-CREATE VIRTUAL TABLE terms USING fts5(body, extra, scope,
+CREATE VIRTUAL TABLE terms USING fts5(said, rest, said_stems, rest_stems, scope,
 	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
-INSERT INTO terms(terms, rank) VALUES ('rank', 'bm25(1.0, 0.7, 0.0)');
 INSERT INTO terms(terms, rank) VALUES ('hashsize', 8388608);
 `
 

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
@@ -18,15 +19,19 @@ const maxText = 16 << 20
 
 // document is what the index holds of a message.
 type document struct {
-	position    int64
-	id          uuid.UUID
-	role, kind  string
-	at          int64 // the message's own time, or that of its commit, nanoseconds since 1970
-	edited      bool
-	failed      bool // the message is not available
-	entry       *index.Entry
-	body, extra string
-	files       []fileMention
+	position   int64
+	id         uuid.UUID
+	role, kind string
+	at         int64 // the message's own time, or that of its commit, nanoseconds since 1970
+	edited     bool
+	failed     bool // the message is not available
+	entry      *index.Entry
+	voice      voice
+	text       int64 // sum of all words
+	said, rest string
+	saidStems  string
+	restStems  string
+	files      []fileMention
 }
 
 // newDocument cuts a message into terms.
@@ -41,18 +46,31 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	}
 	d.at = at.UnixNano()
 	c.reset()
-	d.files = eachSearched(ctx, m, isText, func(t text) bool {
-		c.add(inner(t.value))
+	body := textsOf(ctx, m)
+	var said map[string]bool
+	d.voice, said = speech(m.Role, body)
+	d.files = eachSearchedIn(m, body, isText, func(t text) bool {
+		c.add(inner(t.value), said[t.value])
 		return true
 	})
-	d.body, d.extra = string(c.body), string(c.extra)
+	d.said, d.rest, d.saidStems, d.restStems = string(c.said.words), string(c.rest.words), string(c.said.stems), string(c.rest.stems)
+	sum := xxhash.New()
+	_, _ = sum.WriteString(d.said)
+	_, _ = sum.WriteString(textBreak)
+	_, _ = sum.WriteString(d.rest)
+	d.text = int64(sum.Sum64())
 	return d
 }
 
 // eachSearched yields the strings of a message that want accepts, each once, and then the texts of the files that it
 // attaches. It returns the files that the message touches.
 func eachSearched(ctx context.Context, m *loader.Message, want func(name, value string) bool, yield func(t text) bool) []fileMention {
-	body, hints, more, size := textsOf(ctx, m), false, true, 0
+	return eachSearchedIn(m, textsOf(ctx, m), want, yield)
+}
+
+// eachSearchedIn is eachSearched for a message with its texts.
+func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, value string) bool, yield func(t text) bool) []fileMention {
+	hints, more, size := false, true, 0
 	look := func(name, value string) bool {
 		hints = hints || hintsAtFile(name, value)
 		return want(name, value)

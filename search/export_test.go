@@ -62,22 +62,22 @@ func Required(expression string) string { return string(required(expression)) }
 // Question returns the words for which a question looks, nil for another query.
 func Question(text string) []string {
 	q, err := parse(text, false)
-	if err != nil || !q.question {
+	if err != nil || !q.prune {
 		return nil
 	}
-	return q.words()
+	return q.kept()
 }
 
 // Kept is Question for the words that are left when the frequent ones would make it too many messages.
 func Kept(ctx context.Context, x *Index, q Query) []string {
 	s := newSearch(x, &q)
-	if _, err := s.find(ctx); err != nil || !s.parsed.question {
+	if _, err := s.find(ctx); err != nil || !s.parsed.prune {
 		return nil
 	}
-	return s.parsed.words()
+	return s.parsed.kept()
 }
 
-func (q *query) words() (words []string) {
+func (q *query) kept() (words []string) {
 	for _, t := range q.all[0].any {
 		words = append(words, t.words...)
 	}

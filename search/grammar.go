@@ -2,6 +2,7 @@ package search
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -12,8 +13,10 @@ import (
 // A query is a list of conditions, all of which a message must meet. A condition is a list of terms of which it must
 // have one (OR), or none (-).
 type query struct {
-	all      []condition
-	question bool // any of the terms will do: see [Query]
+	all   []condition
+	words []condition // what a message has that has all words of a query in plain language; nil for another query
+	any   []term      // words to look for if no message has the only term of the query
+	prune bool        // all is any of the words, and may be too frequent ones
 }
 
 type condition struct {
@@ -28,9 +31,6 @@ type term struct {
 	prefix bool     // the last word may go on
 	stem   bool     // the word is a stem already
 }
-
-// questionWords is the number of words from which a query without operators is a question.
-const questionWords = 6
 
 // parse reads a query. stems is that of the index.
 func parse(text string, phrase bool) (q query, err error) {
@@ -60,7 +60,7 @@ func parse(text string, phrase bool) (q query, err error) {
 		if !ok {
 			continue // punctuation
 		}
-		plain = plain && !x.quoted && !x.prefix && !x.not && len(t.words) == 1
+		plain = plain && !x.quoted && !x.prefix && !x.not
 		switch {
 		case or && x.not:
 			return q, fmt.Errorf("%w: OR cannot join a word with -", ctxdir.ErrInvalid)
@@ -78,7 +78,7 @@ func parse(text string, phrase bool) (q query, err error) {
 	case !positive:
 		return q, noWords(text)
 	}
-	if plain && len(q.all) >= questionWords {
+	if plain {
 		q.ask()
 	}
 	return q, nil
@@ -88,16 +88,39 @@ func noWords(text string) error {
 	return fmt.Errorf("%w: the query %q has no word to look for", ctxdir.ErrInvalid, text)
 }
 
-// ask turns the conditions of a question into one, without very common words.
+// ask turns a query in plain language into any of its words, without very common ones if it has others. A run of words
+// with other characters between them, such as a path, counts as its words, and once more where they stand side by side.
 func (q *query) ask() {
-	var terms []term
+	var any, words []term
+	frequent := !slices.ContainsFunc(q.all, func(c condition) bool { return len(c.any[0].words) > 1 || !common[c.any[0].words[0]] })
 	for _, c := range q.all {
-		if !common[c.any[0].words[0]] {
-			terms = append(terms, c.any...)
+		t := c.any[0]
+		if len(t.words) == 1 {
+			if frequent || !common[t.words[0]] {
+				any, words = append(any, t), append(words, t)
+			}
+			continue
+		}
+		if len(q.all) == 1 {
+			any = append(any, t)
+		}
+		for i, w := range t.words {
+			if !common[w] {
+				one := term{words: []string{w}, exact: isSpaceless(first(w)), prefix: t.prefix && i == len(t.words)-1}
+				any, words = append(any, one), append(words, one)
+			}
 		}
 	}
-	if len(terms) > 0 {
-		q.all, q.question = []condition{{any: terms}}, true
+	switch {
+	case len(q.all) == 1 && len(any) > 1:
+		q.any = any
+	case len(any) > 1:
+		for _, t := range words {
+			q.words = append(q.words, condition{any: []term{t}})
+		}
+		fallthrough
+	default:
+		q.all, q.prune = []condition{{any: any}}, len(any) > 1
 	}
 }
 
@@ -173,15 +196,15 @@ func (t *term) match(stems stemmer) string {
 		expression += " *"
 	}
 	if t.exact || len(t.words) > 1 {
-		return "body : " + expression
+		return "{said rest} : " + expression
 	}
 	return expression
 }
 
-// match returns the query as an FTS5 expression.
-func (q *query) match(stems stemmer) string {
+// match returns an FTS5 expression for the messages that meet all conditions.
+func match(all []condition, stems stemmer) string {
 	var with, without []string
-	for _, c := range q.all {
+	for _, c := range all {
 		var any []string
 		for i := range c.any {
 			any = append(any, c.any[i].match(stems))
@@ -199,7 +222,7 @@ func (q *query) match(stems stemmer) string {
 	return expression
 }
 
-// common are English words that a question does not look for.
+// common are English words that a query in plain language does not look for if it has others.
 var common = func() map[string]bool {
 	all := map[string]bool{}
 	for _, w := range strings.Fields(`a about after again all also am an and any are as at be because been before being but by can

@@ -21,14 +21,16 @@ import (
 // an identifier finds only itself. Words with other characters between them, such as a path, are a phrase. In scripts
 // without spaces any two characters are a word.
 //
-//	flaky test         both words
+//	flaky test         any of the words; of two words, messages with both come first
 //	"flaky test"       these words side by side, as they are written
 //	flaky OR fragile   one of the words
 //	-windows           without this word, or "phrase"
 //	pars*              words that begin so
 //
-// Six or more words without operators are a question. It finds the messages with any of its words that is not very
-// common, the rarest words first, and stops with the words that would make it more than 5,000 messages.
+// Words without operators are plain language. They find the messages with any of them that is not very common in English,
+// and order them by how many and how rare words they have, by who says them, and by what is said around them. The words
+// that would make it more than 5,000 messages, the most frequent ones, are left out. With operators, a message must meet
+// all conditions. Of several messages with the same text, one is found.
 type Query struct {
 	Text     string
 	Phrase   bool              // Text as a whole is a phrase
@@ -68,13 +70,14 @@ type Hit struct {
 	Marks    [][2]int  // the words found, as byte ranges of Snippet
 	Paths    []string  // of files, if the query has a Path: those like it
 	Score    float64   // larger is better; comparable within one search
+	Partial  bool      // it lacks some of the words of a Text in plain language
 	Cursor   string
 }
 
 // hitsAtOnce is the number of messages that are read at the same time.
 const hitsAtOnce = 8
 
-// maxQuestion bounds the messages that a question ranks.
+// maxQuestion bounds the messages that a query in plain language ranks.
 const maxQuestion = 5000
 
 // Search yields the messages that a query finds, best first, as of the last [Index.Update]. A query without Text yields
@@ -99,15 +102,16 @@ func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 
 // searching is one search.
 type searching struct {
-	x      *Index
-	q      *Query
-	read   int // candidates
-	parsed query
-	stems  stemmer
-	names  *directory
-	after  cursor
-	passed bool // the cursor
-	talk   bool // records of bookkeeping are left out
+	x       *Index
+	q       *Query
+	read    int // candidates
+	parsed  query
+	stems   stemmer
+	names   *directory
+	after   cursor
+	talk    bool   // records of bookkeeping are left out
+	weights string // of the columns of terms
+	partial bool   // no message meets the conditions of the query, and others have some of its words
 }
 
 // found is a row that meets the conditions.
@@ -121,15 +125,19 @@ type found struct {
 	at       int64
 	role     string
 	kind     string
+	voice    voice
+	text     int64
 	place    *place
 	branches []string
 	paths    []string
+	partial  bool
+	rank     float64
 
 	branchKind string
 }
 
 func newSearch(x *Index, q *Query) *searching {
-	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0}
+	return &searching{x: x, q: q, stems: stemmer{}, talk: !q.Bookkeeping && len(q.Roles) == 0, weights: bySpeech}
 }
 
 func (s *searching) find(ctx context.Context) (all []found, err error) {
@@ -163,7 +171,19 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.best(ctx, tx, scope, paths)
+	all, err = s.best(ctx, tx, scope, paths)
+	if err == nil && len(all) == 0 && len(s.parsed.any) > 0 {
+		s.parsed.all, s.parsed.prune, s.partial = []condition{{any: s.parsed.any}}, true, true
+		all, err = s.best(ctx, tx, scope, paths)
+	}
+	if err != nil || s.q.Text == "" {
+		return s.page(all), err
+	}
+	if err := s.noteWhole(ctx, tx, all); err != nil {
+		return nil, err
+	}
+	s.rank(all)
+	return s.page(withoutCopies(all)), nil
 }
 
 // best returns the best rows that meet the conditions, up to the limit.
@@ -175,7 +195,7 @@ func (s *searching) best(ctx context.Context, tx *sql.Tx, scope string, paths ma
 			return nil, err
 		}
 		all, err = s.choose(ctx, tx, candidates, paths)
-		if err != nil || len(all) == s.q.Limit || s.read < most {
+		if err != nil || most < 0 || s.read < most || len(all) >= max(ranked, s.q.Limit) {
 			return all, err
 		}
 	}
@@ -190,7 +210,7 @@ func (s *searching) most() []int {
 	if q.Limit == 0 || filtered || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" {
 		return []int{-1}
 	}
-	return []int{100 + 4*q.Limit, -1}
+	return []int{3*ranked + 4*q.Limit, -1}
 }
 
 // open returns the open index.
@@ -221,29 +241,29 @@ func (s *searching) scope(ctx context.Context, tx *sql.Tx) (string, error) {
 	return "(" + strings.Join(terms, " OR ") + ")", nil
 }
 
-const columns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type"
+const columns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, m.voice, m.text"
 
 // candidates returns the query for the messages with the terms, best first, at most so many.
 func (s *searching) candidates(ctx context.Context, tx *sql.Tx, scope string, most int) (rows *sql.Rows, err error) {
 	if s.q.Text == "" {
 		return tx.QueryContext(ctx, "SELECT "+columns+", 0.0 FROM messages m ORDER BY m.at DESC, m.n DESC")
 	}
-	if s.parsed.question {
-		if _, err := s.prune(ctx, tx, scope); err != nil {
+	if s.parsed.prune {
+		if _, err := s.pruneTerms(ctx, tx, scope); err != nil {
 			return nil, err
 		}
 	}
-	expression := s.parsed.match(s.stems)
+	expression := match(s.parsed.all, s.stems)
 	if scope != "" {
 		expression = scope + " AND (" + expression + ")"
 	}
 	// The rank column would do, but FTS5 sorts it with all positions of the words.
-	return tx.QueryContext(ctx, "SELECT "+columns+", t.r FROM (SELECT rowid AS n, bm25(terms, 1.0, 0.7, 0.0) AS r FROM terms "+
+	return tx.QueryContext(ctx, "SELECT "+columns+", t.r FROM (SELECT rowid AS n, bm25(terms, "+s.weights+") AS r FROM terms "+
 		"WHERE terms MATCH ? ORDER BY r, n LIMIT ?) t CROSS JOIN messages m ON m.n = t.n ORDER BY t.r, t.n", expression, most)
 }
 
-// prune keeps the rarest terms of a question. It returns the number of messages with each, up to maxQuestion + 1.
-func (s *searching) prune(ctx context.Context, tx *sql.Tx, scope string) (map[string]int, error) {
+// pruneTerms keeps the rarest terms of a query in plain language. It returns the number of messages with each, up to maxQuestion + 1.
+func (s *searching) pruneTerms(ctx context.Context, tx *sql.Tx, scope string) (map[string]int, error) {
 	terms := s.parsed.all[0].any
 	slices.SortFunc(terms, func(a, b term) int { return strings.Compare(a.match(s.stems), b.match(s.stems)) })
 	terms = slices.CompactFunc(terms, func(a, b term) bool { return a.match(s.stems) == b.match(s.stems) })
@@ -297,21 +317,21 @@ func (s *searching) paths(ctx context.Context, tx *sql.Tx) (map[int64][]string, 
 	return all, rows.Err()
 }
 
-// choose returns the rows that meet the other conditions, up to the limit.
+// choose returns the rows that meet the other conditions.
 func (s *searching) choose(ctx context.Context, tx *sql.Tx, rows *sql.Rows, paths map[int64][]string) (all []found, err error) {
 	defer rows.Close()
 	for rows.Next() {
 		var f found
 		var id []byte
 		s.read++
-		if err := rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind, &f.score); err != nil {
+		if err := rows.Scan(&f.n, &f.line, &f.position, &id, &f.sum, &f.at, &f.role, &f.kind, &f.voice, &f.text, &f.score); err != nil {
 			return nil, err
 		}
 		copy(f.id[:], id)
 		if f.score = -f.score; s.q.Text == "" {
 			f.score = 0
 		}
-		if s.before(&f) || s.q.Path != "" && paths[f.n] == nil {
+		if s.q.Path != "" && paths[f.n] == nil {
 			continue
 		}
 		f.paths = paths[f.n]
@@ -322,26 +342,11 @@ func (s *searching) choose(ctx context.Context, tx *sql.Tx, rows *sql.Rows, path
 		if !ok {
 			continue
 		}
-		if all = append(all, f); s.q.Limit > 0 && len(all) == s.q.Limit {
+		if all = append(all, f); s.q.Text+s.q.Cursor == "" && len(all) == s.q.Limit {
 			break
 		}
 	}
 	return all, rows.Err()
-}
-
-// before reports whether a row comes before the cursor, or is that of the cursor.
-func (s *searching) before(f *found) bool {
-	if s.q.Cursor == "" || s.passed {
-		return false
-	}
-	if f.n == s.after.n {
-		s.passed = true
-		return true
-	}
-	if s.q.Text == "" {
-		return f.at >= s.after.at
-	}
-	return f.score >= s.after.score
 }
 
 // meets reports whether a row meets the conditions that are not in the index of terms.
@@ -378,7 +383,7 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 func (s *searching) isKind(f *found) bool {
 	kind := s.q.Kind
 	if kind == "" {
-		return f.place.names.Kind == "" || len(s.q.Contexts) > 0
+		return f.branchKind == "" && (f.place.names.Kind == "" || len(s.q.Contexts) > 0)
 	}
 	return kind == "*" || kind == f.place.names.Kind || kind == f.branchKind
 }

@@ -51,7 +51,7 @@ type Ranking struct {
 // Records of bookkeeping are no messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
 	of := &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
-	s := &searching{x: x, q: of, stems: stemmer{}, talk: true}
+	s := &searching{x: x, q: of, stems: stemmer{}, talk: true, weights: byWords}
 	db, err := x.open(ctx)
 	if err != nil {
 		return nil, err
@@ -107,16 +107,17 @@ func (s *searching) rankTerms(ctx context.Context, tx *sql.Tx, terms []string, s
 	for _, t := range terms[:min(len(terms), maxRankTerms)] {
 		any = append(any, term{words: []string{t}, stem: true, prefix: isSpaceless(first(t)) && utf8.RuneCountInString(t) == 1})
 	}
-	s.parsed = query{all: []condition{{any: slices.Clone(any)}}, question: true}
-	counts, err := s.prune(ctx, tx, scope)
+	s.parsed = query{all: []condition{{any: slices.Clone(any)}}, prune: true}
+	counts, err := s.pruneTerms(ctx, tx, scope)
 	if err != nil {
 		return nil, err
 	}
 	for i := range any {
 		r.Weights[any[i].words[0]] = weight(total, counts[any[i].match(s.stems)])
 	}
-	s.parsed.question = false // it is pruned
-	return s.best(ctx, tx, scope, nil)
+	s.parsed.prune = false
+	all, err := s.best(ctx, tx, scope, nil)
+	return all[:min(len(all), cmp.Or(s.q.Limit, len(all)))], err
 }
 
 // weight is the weight of a term that n of all messages have.

@@ -169,47 +169,55 @@ func (s stemmer) stem(w string) string {
 
 // cutter cuts texts into the terms of one message.
 type cutter struct {
-	stems stemmer
-	body  []byte          // every word in order
-	extra []byte          // stems and parts that are not in body as words, each once
-	seen  map[string]bool // terms in extra
+	stems      stemmer
+	said, rest terms // of what people and the model say to each other, and of everything else
 }
 
-func newCutter() *cutter { return &cutter{stems: stemmer{}, seen: map[string]bool{}} }
+// terms are those of the texts of a message.
+type terms struct {
+	words []byte          // every word in order
+	stems []byte          // stems and parts that are not among words, each once
+	seen  map[string]bool // terms in stems
+}
+
+func newCutter() *cutter {
+	return &cutter{stems: stemmer{}, said: terms{seen: map[string]bool{}}, rest: terms{seen: map[string]bool{}}}
+}
 
 func (c *cutter) reset() {
-	c.body, c.extra = c.body[:0], c.extra[:0]
-	clear(c.seen)
+	for _, t := range []*terms{&c.said, &c.rest} {
+		t.words, t.stems = t.words[:0], t.stems[:0]
+		clear(t.seen)
+	}
 }
 
-// add adds a text. A break between texts keeps phrases within one text.
-func (c *cutter) add(text string) {
-	if len(c.body) > 0 {
-		c.body = append(c.body, textBreak+" "...)
+// add adds a text to the said ones, or to the rest. A break between texts keeps phrases within one text.
+func (c *cutter) add(text string, said bool) {
+	t := &c.rest
+	if said {
+		t = &c.said
+	}
+	if len(t.words) > 0 {
+		t.words = append(t.words, textBreak+" "...)
 	}
 	words(text, func(w word) {
-		c.body = append(append(c.body, w.term...), ' ')
+		t.words = append(append(t.words, w.term...), ' ')
 		if !w.parts {
 			return
 		}
-		c.stemOf(w.term)
+		t.put(w.term, c.stems.stem(w.term))
 		parts(text[w.from:w.to], func(part string) {
-			c.put(part)
-			c.stemOf(part)
+			t.put("", part)
+			t.put(part, c.stems.stem(part))
 		})
 	})
 }
 
-func (c *cutter) stemOf(term string) {
-	if stem := c.stems.stem(term); stem != term {
-		c.put(stem)
-	}
-}
-
-func (c *cutter) put(term string) {
-	if !c.seen[term] {
-		c.seen[strings.Clone(term)] = true
-		c.extra = append(append(c.extra, term...), ' ')
+// put adds a term unless it is the one that it comes from.
+func (t *terms) put(of, term string) {
+	if term != of {
+		t.seen[strings.Clone(term)] = true
+		t.stems = append(append(t.stems, term...), ' ')
 	}
 }
 

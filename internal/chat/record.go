@@ -49,3 +49,10 @@ func Bookkeeping(body json.RawMessage) bool {
 	}
 	return false
 }
+
+// IsSummary reports whether a record is the summary of a conversation that its tool made to go on with it.
+func IsSummary(body json.RawMessage) bool {
+	o := ObjectOf(body)
+	kind := o.Text("type")
+	return o.isTrue("isCompactSummary") || kind == "compacted" || kind == "compaction"
+}
