@@ -3,6 +3,8 @@ package search
 import (
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 )
 
 // Words returns the words of a text.
@@ -92,3 +94,9 @@ func CheckIndex(ctx context.Context, x *Index) error { return x.Check(ctx) }
 
 // Forget is forget.
 var Forget = forget
+
+// Speech returns the strings of a message that are said, sorted.
+func Speech(role string, body []byte) []string {
+	_, said := speech(role, body)
+	return slices.Sorted(maps.Keys(said))
+}

@@ -288,10 +288,8 @@ func filtered(r *rand.Rand, q search.Query, words func(m *shown) bool, like *sho
 		q.Bookkeeping = true
 	}
 	return q, func(m *shown) bool {
-		kind := m.kind == "" || len(q.Contexts) > 0 || q.Kind == "*"
-		if q.Kind == "moments" {
-			kind = !slices.ContainsFunc(m.branches, func(name string) bool { return name != "moments" })
-		}
+		moment := !slices.ContainsFunc(m.branches, func(name string) bool { return name != "moments" })
+		kind := q.Kind == "*" || q.Kind == "" && !moment && (m.kind == "" || len(q.Contexts) > 0) || q.Kind == "moments" && moment
 		hidden := message.IsBookkeeping(m.role) && len(q.Roles) == 0 && !q.Bookkeeping
 		return kind && !hidden && other(m) && words(m)
 	}
@@ -305,10 +303,10 @@ func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.
 	all := everything(t, s)
 	for range queries {
 		q, met := randomQuery(r, x, all)
-		want := map[string][]string{}
+		want := map[string]*shown{}
 		for _, m := range all {
 			if met(m) {
-				want[m.key()] = m.branches
+				want[m.key()] = m
 			}
 		}
 		got := map[string][]string{}
@@ -322,8 +320,8 @@ func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.
 			}
 			got[m.key()] = h.Branches
 		}
-		if !maps.EqualFunc(got, want, slices.Equal) {
-			t.Fatalf("%s: %+v: %s", when, q, difference(got, want))
+		if problem := difference(got, want); problem != "" {
+			t.Fatalf("%s: %+v: %s", when, q, problem)
 		}
 	}
 	again, err := x.Update(t.Context(), search.UpdateOptions{Whole: true})
@@ -333,22 +331,28 @@ func agree(t *testing.T, when string, s *ctxdir.Store, x *search.Index, r *rand.
 	return all
 }
 
-func difference(got, want map[string][]string) string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d hits, want %d", len(got), len(want))
-	for key, branches := range want {
-		if !slices.Equal(got[key], branches) {
-			fmt.Fprintf(&b, "\n%s: got %q, want %q", key, got[key], branches)
-			break
-		}
-	}
+// difference says how hits differ from the messages that should be found: one of those with the same text.
+func difference(got map[string][]string, want map[string]*shown) string {
+	text := func(m *shown) string { return fmt.Sprint(search.Speech(m.role, m.texting), m.texts) }
+	found := map[string]bool{}
 	for key, branches := range got {
-		if want[key] == nil {
-			fmt.Fprintf(&b, "\n%s: got %q, want nothing", key, branches)
-			break
+		m := want[key]
+		switch {
+		case m == nil:
+			return fmt.Sprintf("%d hits: got %s, want nothing", len(got), key)
+		case !slices.Equal(branches, m.branches):
+			return fmt.Sprintf("%s: got %q, want %q", key, branches, m.branches)
+		case found[text(m)]:
+			return fmt.Sprintf("%s: another hit has the same text", key)
+		}
+		found[text(m)] = true
+	}
+	for key, m := range want {
+		if !found[text(m)] {
+			return fmt.Sprintf("%d hits: want %s, got nothing", len(got), key)
 		}
 	}
-	return b.String()
+	return ""
 }
 
 var vocabulary = strings.Fields(`lock locks locking locked flaky test tests tested testing index indexes journal fold folding commit

@@ -27,6 +27,7 @@ type hitRecord struct {
 	Marks     [][2]int  `json:"marks"` // of the snippet, in bytes
 	Paths     []string  `json:"paths,omitempty"`
 	Score     float64   `json:"score"`
+	Partial   bool      `json:"partial,omitempty"` // some words of the query are missing
 }
 
 type searchSummary struct {
@@ -52,20 +53,22 @@ func (a *app) searchCmd() *cobra.Command {
 payloads. On a terminal, hits are grouped by context, and --open shows one in its conversation;
 otherwise they are JSON Lines.
 
-  flaky test          both words, in any form: "tests" finds "testing"
+  flaky test          any of the words, in any form: "tests" finds "testing"
   "flaky test"        these words side by side, as they are written
   flaky OR fragile    one of the words
   -windows            without this word; also -"two words"
   pars*               words that begin so
 
-A part of an identifier finds the identifier: "token" finds parseTokenStream. A path, or a word with
-other characters in it, is a phrase. In Chinese, Japanese, Korean and Thai, two characters suffice.
-Six or more words without operators are a question: a message needs any of them, and the rare ones
-count most.
+Without operators, a message needs any of the words. Those with the most and rarest of them come
+first, what people and the model say before what tools print, and both words before one of two. Very
+common English words do not count. With operators, a message must meet every condition.
+
+A part of an identifier finds the identifier: "token" finds parseTokenStream. A path alone, such as
+internal/engine/store.go, is a phrase. In Chinese, Japanese, Korean and Thai, two characters suffice.
 
 The search first brings the index up to date, for --max-wait at most. T is a time in RFC 3339, a
 date, or a duration before now, such as 48h. Contexts with a kind are searched with --kind, or by
-name; --kind moments finds the moments of conversations only. Bookkeeping of agent tools, such as
+name; --kind moments finds the moments of conversations. Bookkeeping of agent tools, such as
 progress and repeated records, is left out without --all.`,
 		Example: `  ctxtool search "how did we fix the flaky lock test in the end"
   ctxtool search '"lock test" -windows' --since 720h --role assistant
@@ -194,7 +197,19 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 	if err != nil {
 		return err
 	}
+	a.noteWords(hits)
 	return a.notSearched(updated)
+}
+
+// noteWords says that nothing was found, or nothing with all words of the query.
+func (a *app) noteWords(hits []search.Hit) {
+	switch {
+	case a.json:
+	case len(hits) == 0:
+		a.note("no match")
+	case !slices.ContainsFunc(hits, func(h search.Hit) bool { return !h.Partial }):
+		a.note("no message has all of these words; the hits have some of them")
+	}
 }
 
 // notSearched reports what the index does not have.
@@ -225,7 +240,7 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 		h := &hits[i]
 		err := a.record(hitRecord{
 			"hit", h.Context.String(), h.Title, listed(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.Kind, h.At,
-			h.Pointer, h.Snippet, listed(h.Marks), h.Paths, h.Score,
+			h.Pointer, h.Snippet, listed(h.Marks), h.Paths, h.Score, h.Partial,
 		})
 		if err != nil {
 			return err
