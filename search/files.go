@@ -67,7 +67,7 @@ func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error
 	}
 }
 
-const fileColumns = columns + ", f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
+const fileColumns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
 
 func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) bool) error {
 	if q.Access != "" && !slices.Contains([]string{Attached, Read, Written}, q.Access) {
@@ -98,17 +98,20 @@ func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) boo
 	return nil
 }
 
-// matching returns the messages that the words of a query find, nil without words.
+// matching returns the messages that the words of a query find, nil without words: those with all words, if there are any.
 func (s *searching) matching(ctx context.Context) (map[int64]bool, error) {
 	if s.q.Text == "" {
 		return nil, nil
 	}
 	q := *s.q
 	q.Limit, q.Cursor, q.Path = 0, "", ""
-	found, err := newSearch(s.x, &q).find(ctx)
+	rows, err := newSearch(s.x, &q).find(ctx)
+	some := !slices.ContainsFunc(rows, func(f found) bool { return !f.partial })
 	all := map[int64]bool{}
-	for i := range found {
-		all[found[i].n] = true
+	for i := range rows {
+		if some || !rows[i].partial {
+			all[rows[i].n] = true
+		}
 	}
 	return all, err
 }

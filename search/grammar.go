@@ -120,7 +120,7 @@ func (q *query) ask() {
 		}
 		fallthrough
 	default:
-		q.all, q.prune = []condition{{any: any}}, len(any) > 1
+		q.all, q.prune = []condition{{any: any}}, len(q.all) > 1
 	}
 }
 

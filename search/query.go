@@ -30,7 +30,7 @@ import (
 // Words without operators are plain language. They find the messages with any of them that is not very common in English,
 // and order them by how many and how rare words they have, by who says them, and by what is said around them. The words
 // that would make it more than 5,000 messages, the most frequent ones, are left out. With operators, a message must meet
-// all conditions. Of several messages with the same text, one is found.
+// all conditions. Of several messages with the same text, one is found, unless Bookkeeping is set.
 type Query struct {
 	Text     string
 	Phrase   bool              // Text as a whole is a phrase
@@ -90,7 +90,10 @@ func (x *Index) Search(ctx context.Context, q Query) iter.Seq2[Hit, error] {
 			yield(Hit{}, err)
 			return
 		}
-		for block := range slices.Chunk(rows, hitsAtOnce) {
+		if q.Text != "" && !q.Bookkeeping {
+			rows = withoutCopies(rows)
+		}
+		for block := range slices.Chunk(s.page(rows), hitsAtOnce) {
 			for _, r := range s.hits(ctx, block) {
 				if (r.ok || r.err != nil) && !yield(r.hit, r.err) || r.err != nil {
 					return
@@ -177,13 +180,13 @@ func (s *searching) find(ctx context.Context) (all []found, err error) {
 		all, err = s.best(ctx, tx, scope, paths)
 	}
 	if err != nil || s.q.Text == "" {
-		return s.page(all), err
+		return all, err
 	}
 	if err := s.noteWhole(ctx, tx, all); err != nil {
 		return nil, err
 	}
 	s.rank(all)
-	return s.page(withoutCopies(all)), nil
+	return all, nil
 }
 
 // best returns the best rows that meet the conditions, up to the limit.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -252,7 +253,7 @@ func TestPages(t *testing.T) {
 	c, err := s.Create(t.Context(), ctxdir.Metadata{})
 	check(t, err)
 	for i := range 23 {
-		_, err := c.Active().Append(t.Context(), said(t, "page "+strings.Repeat("page word ", i%3)))
+		_, err := c.Active().Append(t.Context(), said(t, fmt.Sprint("page ", strings.Repeat("page word ", i%3), i)))
 		check(t, err)
 	}
 	check(t, c.Close())
