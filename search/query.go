@@ -382,11 +382,11 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 }
 
 // isKind reports whether messages of a context, or of branches, of this kind are wanted. A context that the query names
-// may have any.
+// may have any, and so may the branches of messages whose role it names.
 func (s *searching) isKind(f *found) bool {
 	kind := s.q.Kind
 	if kind == "" {
-		return f.branchKind == "" && (f.place.names.Kind == "" || len(s.q.Contexts) > 0)
+		return (f.branchKind == "" || slices.Contains(s.q.Roles, f.role)) && (f.place.names.Kind == "" || len(s.q.Contexts) > 0)
 	}
 	return kind == "*" || kind == f.place.names.Kind || kind == f.branchKind
 }

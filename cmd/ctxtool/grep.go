@@ -108,7 +108,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 }
 
 func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error {
-	if a.forPrograms() {
+	if a.json {
 		return a.record(matchRecord{"match", m.Context.String(), m.Branches, m.Position, m.ID.String(), m.Pointer, m.Line})
 	}
 	paint := a.colours(a.out.w)

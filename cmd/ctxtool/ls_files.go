@@ -136,7 +136,7 @@ func (a *app) lsFilesIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f
 }
 
 func (a *app) printFileRows(s *ctxdir.Store, rows []search.FileRow, limit int, behind int64) error {
-	if a.forPrograms() {
+	if a.json {
 		return a.fileRowRecords(rows, limit, behind)
 	}
 	a.page()

@@ -94,10 +94,9 @@ func (f *momentFlags) parse(cmd *cobra.Command) (types []moment.Type, err error)
 func (a *app) momentLsCmd() *cobra.Command {
 	var f momentFlags
 	cmd := &cobra.Command{
-		Use:   "ls [CONTEXT…]",
-		Short: "List the moments of the store, or of contexts",
-		Long: `List the moments of the whole store, or of contexts, the most relevant first. On a terminal, they
-are a table; otherwise they are JSON Lines.`,
+		Use:               "ls [CONTEXT…]",
+		Short:             "List the moments of the store, or of contexts",
+		Long:              `List the moments of the whole store, or of contexts, the most relevant first.`,
 		Example:           "  ctxtool moment ls\n  ctxtool moment ls 7c2f --type decision --type solution --newest",
 		Annotations:       exits("some contexts cannot be read", ofStores...),
 		Args:              between(0, -1),
@@ -171,11 +170,11 @@ func hasTags(m moment.Moment, tags []string) bool {
 
 // printMoments prints a table on a terminal, else records.
 func (a *app) printMoments(s *ctxdir.Store, all []moment.Moment) error {
-	if !a.json && a.onTerminal() && len(all) == 0 {
+	if !a.json && len(all) == 0 {
 		a.note(`no moments; run "ctxtool moment extract" to find some`)
 		return nil
 	}
-	if a.json || !a.onTerminal() {
+	if a.json {
 		for _, m := range all {
 			if err := a.record(a.momentRecord(&m)); err != nil {
 				return err

@@ -113,7 +113,7 @@ func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Opti
 	if err != nil {
 		return err
 	}
-	if a.json || !a.onTerminal() {
+	if a.json {
 		err = a.record(sum)
 	} else {
 		a.note("%s", map[bool]string{true: "would keep ", false: "kept "}[a.dryRun]+count(sum.Moments, "moment"))
@@ -126,7 +126,7 @@ func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Opti
 
 // momentResult prints a moment: a line on a terminal, else a record.
 func (a *app) momentResult(m *moment.Moment) error {
-	if a.json || !a.onTerminal() {
+	if a.json {
 		return a.record(a.momentRecord(m))
 	}
 	return a.printFitting(fmt.Sprintf("%s  %-8s  %.2f  %s", m.ID.String()[:minShortID], m.Type, m.Relevance, oneLine(m.Content)))

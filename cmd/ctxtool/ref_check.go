@@ -91,7 +91,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 	for i := range all {
 		r := &all[i]
 		sum.ByStatus[r.Status]++
-		if a.asRecords() {
+		if a.json {
 			if err := a.record(checkedRecordOf(refRecordOf(c, branch, of[i], &refs[i]), r, f.lines)); err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 // printChecked prints what follows the records, or the whole table for people.
 func (a *app) printChecked(t *table, all []reference.Resolution, sum *checkedSummary, lines bool) error {
 	switch {
-	case a.asRecords() && (a.json || len(all) > 0):
+	case a.json:
 		return a.record(sum)
 	case len(all) == 0:
 		a.note("no references")

@@ -79,9 +79,6 @@ func (f *refFlags) listFlags(a *app, cmd *cobra.Command) {
 	f.rootFlag(cmd)
 }
 
-// asRecords reports whether results are printed as records.
-func (a *app) asRecords() bool { return a.json || !a.onTerminal() }
-
 // messageReferences are the references of one message.
 type messageReferences struct {
 	*ctxdir.Message
@@ -140,7 +137,7 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 			if f.summary {
 				continue
 			}
-			if a.asRecords() {
+			if a.json {
 				if err := a.record(r); err != nil {
 					return err
 				}
@@ -155,13 +152,13 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 		s.Ratio = math.Round(1000*float64(s.ReferencedBytes)/float64(all)) / 1000
 	}
 	switch {
-	case f.summary && a.asRecords():
+	case f.summary && a.json:
 		err = a.record(s)
 	case f.summary:
 		err = a.printSummary(&s)
 	case len(t.rows) > 0:
 		err = a.printTable(&t)
-	case !a.asRecords():
+	case !a.json:
 		a.note("no references")
 	}
 	if err != nil {

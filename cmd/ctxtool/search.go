@@ -50,8 +50,7 @@ func (a *app) searchCmd() *cobra.Command {
 		Use:   "search QUERY [CONTEXT…]",
 		Short: "Find messages by their words",
 		Long: `Find messages in the whole store, or in contexts, best first: on all branches, in archives and in
-payloads. On a terminal, hits are grouped by context, and --open shows one in its conversation;
-otherwise they are JSON Lines.
+payloads. Hits are grouped by context, and --open shows one in its conversation.
 
   flaky test          any of the words, in any form: "tests" finds "testing"
   "flaky test"        these words side by side, as they are written
@@ -185,7 +184,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		err = badArgument("", "--open: there is no hit %d", f.open)
 	case f.open > 0:
 		err = a.openHit(ctx, s, f.open, &hits[f.open-1])
-	case a.forPrograms():
+	case a.json:
 		err = a.hitRecords(hits, f.query.Limit, updated.Behind)
 	default:
 		a.page()
@@ -233,9 +232,6 @@ func (a *app) updateIndex(ctx context.Context, x *search.Index, o search.UpdateO
 }
 
 func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
-	if len(hits) == 0 && !a.json {
-		return nil
-	}
 	for i := range hits {
 		h := &hits[i]
 		err := a.record(hitRecord{

@@ -13,7 +13,7 @@ import (
 )
 
 func (r *statsRun) print(s *ctxdir.Store) error {
-	if r.a.forPrograms() {
+	if r.a.json {
 		return r.printRecords()
 	}
 	r.a.page()

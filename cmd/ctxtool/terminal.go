@@ -33,9 +33,6 @@ func (a *app) onTerminal() bool {
 	return ok
 }
 
-// forPrograms reports whether a verb prints records: with --json, or where no person sees its results.
-func (a *app) forPrograms() bool { return a.json || !a.onTerminal() }
-
 // dumb reports whether the terminal has neither colours nor cursor movement.
 func (a *app) dumb() bool { return a.env("TERM") == "dumb" }
 

@@ -126,7 +126,7 @@ in model_prices_and_context_window.json of LiteLLM; ctxtool brings none.`,
 }
 
 func (r *usageRun) parse(cmd *cobra.Command) (err error) {
-	r.json = r.a.forPrograms()
+	r.json = r.a.json
 	if !slices.Contains(usageKeys, r.by) {
 		return usage(cmd, "--by: unknown key %q; use one of: %s", r.by, strings.Join(usageKeys, ", "))
 	}
