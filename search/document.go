@@ -63,12 +63,12 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 }
 
 // eachSearched yields the strings of a message that want accepts, each once, and then the texts of the files that it
-// attaches. It returns the files that the message touches.
-func eachSearched(ctx context.Context, m *loader.Message, want func(name, value string) bool, yield func(t text) bool) []fileMention {
-	return eachSearchedIn(m, textsOf(ctx, m), want, yield)
+// attaches.
+func eachSearched(ctx context.Context, m *loader.Message, want func(name, value string) bool, yield func(t text) bool) {
+	eachSearchedIn(m, textsOf(ctx, m), want, yield)
 }
 
-// eachSearchedIn is eachSearched for a message with its texts.
+// eachSearchedIn is eachSearched for a message with its texts. It returns the files that the message touches.
 func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, value string) bool, yield func(t text) bool) []fileMention {
 	hints, more, size := false, true, 0
 	look := func(name, value string) bool {

@@ -67,7 +67,8 @@ func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error
 	}
 }
 
-const fileColumns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
+const fileColumns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, " +
+	"f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
 
 func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) bool) error {
 	if q.Access != "" && !slices.Contains([]string{Attached, Read, Written}, q.Access) {

@@ -49,7 +49,8 @@ func (s *searching) hit(ctx context.Context, f *found) (h Hit, ok bool, err erro
 	}
 	h = Hit{
 		Context: f.place.context, Title: f.place.names.Title, Labels: f.place.names.Labels, Branches: f.branches, Kind: f.branchKind,
-		Line: m.Line, Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score, Partial: f.partial,
+		Line: m.Line, Position: m.Position, ID: m.ID, Role: m.Role, Type: m.Type, At: time.Unix(0, f.at).UTC(), Paths: f.paths, Score: f.score,
+		Partial: f.partial,
 	}
 	after := cursor{score: f.score, at: f.at, n: f.n}
 	h.Cursor = after.encode()

@@ -289,7 +289,8 @@ func filtered(r *rand.Rand, q search.Query, words func(m *shown) bool, like *sho
 	}
 	return q, func(m *shown) bool {
 		moment := !slices.ContainsFunc(m.branches, func(name string) bool { return name != "moments" })
-		kind := q.Kind == "*" || q.Kind == "" && (!moment || slices.Contains(q.Roles, m.role)) && (m.kind == "" || len(q.Contexts) > 0) || q.Kind == "moments" && moment
+		kind := q.Kind == "*" || q.Kind == "moments" && moment ||
+			q.Kind == "" && (!moment || slices.Contains(q.Roles, m.role)) && (m.kind == "" || len(q.Contexts) > 0)
 		hidden := message.IsBookkeeping(m.role) && len(q.Roles) == 0 && !q.Bookkeeping
 		return kind && !hidden && other(m) && words(m)
 	}

@@ -338,7 +338,8 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	w := s.w
 	w.rows++
 	w.changed++
-	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text) "+
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
 		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text)
 	if err == nil {
 		_, err = w.exec("INSERT INTO terms (rowid, said, rest, said_stems, rest_stems, scope) VALUES (?, ?, ?, ?, ?, ?)",
