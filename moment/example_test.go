@@ -27,7 +27,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer c.Close()
-	body := `{"role":"assistant","content":"I measured it. The import was slow because it opened a transaction for every row."}`
+	body := `{"role":"assistant","content":"I measured it. The root cause was a transaction for every row."}`
 	if _, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(body)}); err != nil {
 		log.Fatal(err)
 	}
@@ -42,5 +42,5 @@ func Example() {
 		fmt.Printf("%s: %s\n", m.Type, m.Content)
 	}
 	// Output:
-	// solution: The import was slow because it opened a transaction for every row.
+	// solution: The root cause was a transaction for every row.
 }

@@ -28,6 +28,7 @@ type Text struct {
 	Voice string    // "user" or "assistant"
 	At    time.Time
 	Text  string
+	Acts  bool // the assistant calls tools with it, or right after it
 }
 
 // Extractor makes moments from the texts of a conversation, in order. Each moment has the ids of messages in From.
@@ -102,13 +103,20 @@ func Texts(ctx context.Context, c *ctxdir.Context, branch string) (all []Text, e
 			if err != nil {
 				return nil, err
 			}
-			if t, ok := textOf(ctx, m); ok {
+			t, ok := textOf(ctx, m)
+			switch {
+			case ok:
 				all = append(all, t)
+			case t.Acts && len(all) > 0:
+				all[len(all)-1].Acts = true
 			}
 		}
 	}
 	return all, nil
 }
+
+// answered begins the result of a tool that asks the person.
+const answered = "User has answered your questions:"
 
 // textOf returns what a message says; ok is false if it says nothing.
 func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
@@ -116,7 +124,7 @@ func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
 		return t, false
 	}
 	raw, err := m.Texts(ctx)
-	if err != nil || chat.Bookkeeping(raw) {
+	if err != nil || chat.Bookkeeping(raw) || string(chat.ObjectOf(raw)["isCompactSummary"]) == "true" {
 		return t, false
 	}
 	parts := chat.Parts(raw)
@@ -124,12 +132,14 @@ func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
 	if t.At.IsZero() {
 		t.At = m.StoredAt
 	}
-	if t.Voice != chat.User && t.Voice != chat.Assistant {
-		return t, false
-	}
 	var texts []string
 	for _, p := range parts {
-		if p.Kind == chat.Text {
+		t.Acts = t.Acts || p.Kind == chat.Call
+		switch {
+		case p.Kind == chat.Result && strings.HasPrefix(p.Text, answered):
+			t.Voice = chat.User
+			texts = append(texts, p.Text)
+		case p.Kind == chat.Text && (t.Voice == chat.User || t.Voice == chat.Assistant):
 			texts = append(texts, p.Text)
 		}
 	}

@@ -4,15 +4,15 @@ import (
 	"context"
 	"path"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
-	"github.com/google/uuid"
 )
 
 // Local extracts moments without a model. It takes sentences word by word, and so adds nothing to what was said. It
-// knows English cues only: in other languages it finds little, and nothing wrong.
+// knows English only: in other languages it finds little, and nothing wrong.
 type Local struct{}
 
 // maxTopics bounds the tags that Local gives, and maxBackground the sentence before, in bytes.
@@ -21,40 +21,63 @@ const (
 	maxBackground = 240
 )
 
-// Moments returns the sentences that have the cues of a type. Their relevance is the strength of the cues times the
-// rarity of their words in the conversation. A sentence that several messages repeat is a moment of the first one.
+// Moments returns what the turns of a conversation decide, mend or lay down.
 func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 	return candidates(texts, enough), ctx.Err()
 }
 
-// candidates returns the sentences whose cues have a strength or more.
-func candidates(texts []Text, enough float64) (found []Moment) {
-	var all []string
-	split := make([][]string, len(texts))
-	for i, t := range texts {
-		split[i] = sentence.Split(t.Text)
-		all = append(all, split[i]...)
-	}
-	rarity := sentence.NewRarity(all)
-	seen := map[string]bool{}
-	for i, t := range texts {
-		for j, s := range split[i] {
-			kind, strength := classify(s, enough)
-			if kind == "" || seen[s] {
+// candidates returns what has a number of signs or more.
+func candidates(texts []Text, enough int) (found []Moment) {
+	all := turns(texts)
+	rarity := sentence.NewRarity(sentencesOf(all))
+	var seen []map[string]bool
+	for i := range all {
+		for _, f := range all[i].finds() {
+			words := distinct(f.Content)
+			if f.signs < enough || slices.ContainsFunc(seen, func(other map[string]bool) bool { return repeats(words, other) }) {
 				continue
 			}
-			seen[s] = true
-			m := Moment{
-				At: t.At, Type: kind, Content: s, References: references(s), Relevance: relevance(strength, rarity.Of(s)), From: []uuid.UUID{t.ID},
-				Tags: rarity.Topics(s, maxTopics, isTopic),
-			}
-			if j > 0 && len(split[i][j-1]) <= maxBackground {
-				m.Background = split[i][j-1]
+			seen = append(seen, words)
+			m := f.Moment
+			m.References, m.Tags = references(m.Content), rarity.Topics(m.Content, maxTopics, isTopic)
+			m.Relevance = relevance(float64(min(f.signs, 4))/4, rarity.Of(m.Content))
+			if len(m.Background) > maxBackground {
+				m.Background = ""
 			}
 			found = append(found, m)
 		}
 	}
 	return found
+}
+
+// distinct returns the words of a text.
+func distinct(text string) map[string]bool {
+	all := map[string]bool{}
+	for word := range sentence.Words(text) {
+		all[word] = true
+	}
+	return all
+}
+
+// repeats reports whether the shorter of two texts has most of its words from the other: it says the same again.
+func repeats(a, b map[string]bool) bool {
+	if len(a) > len(b) {
+		a, b = b, a
+	}
+	shared := 0
+	for word := range a {
+		if b[word] {
+			shared++
+		}
+	}
+	return shared*4 >= len(a)*3
+}
+
+func sentencesOf(turns []turn) (all []string) {
+	for i := range turns {
+		all = append(all, sentence.Split(turns[i].Text.Text)...)
+	}
+	return all
 }
 
 // relevance combines the strength of cues with the rarity of words, in hundredths.

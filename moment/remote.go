@@ -16,7 +16,9 @@ type Remote struct {
 	Endpoint *compress.Endpoint
 }
 
-const judgement = "Below are numbered sentences from a conversation about work. Say which of them are worth finding again months later, " +
+const judgement = "Below are numbered sentences from a conversation about work. Where a person answered a question or " +
+	"chose an option, " +
+	"it comes first. Say which of them are worth finding again months later, " +
 	"and as what: decision (what was chosen), pattern (how things are done), solution (what caused a fault or mends it), " +
 	"context (facts about the work). Placeholders such as [name] stand for words you cannot see. " +
 	`Reply with a JSON array only, with one object for each sentence worth keeping: {"n": number, "type": type, "relevance": 0 to 1}.`

@@ -32,7 +32,8 @@ func (a *app) momentExtractCmd() *cobra.Command {
 		Short: "Find moments in contexts and keep them",
 		Long: `Find moments in contexts, by default in all without a kind, and keep those that are new. A moment is
 a sentence of the conversation, word by word, that says what was decided, how things are done, what
-mends a fault, or a fact about the work. It understands English. Extracting twice adds nothing.
+mends a fault, or a fact about the work; a terse ruling has the question or the option that it
+answers before it. It understands English. Extracting twice adds nothing.
 
 With --remote, a model judges the sentences: URL is a server with the chat API of OpenAI, and
 $CTXDIR_REMOTE_KEY has its key. Before a sentence leaves this machine, code, paths, addresses,

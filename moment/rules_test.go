@@ -1,0 +1,228 @@
+package moment_test
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/moment"
+	"github.com/google/uuid"
+)
+
+// conversation reads lines of a test: "u: " begins what a person says, "a: " what the assistant says, and "t" stands for
+// calls of tools. Other lines continue the text before.
+func conversation(script string) (texts []moment.Text) {
+	for line := range strings.Lines(script) {
+		line = strings.TrimSuffix(line, "\n")
+		switch {
+		case strings.HasPrefix(line, "u: "):
+			texts = append(texts, moment.Text{ID: idOf(len(texts)), Voice: "user", Text: line[3:]})
+		case strings.HasPrefix(line, "a: "):
+			texts = append(texts, moment.Text{ID: idOf(len(texts)), Voice: "assistant", Text: line[3:]})
+		case line == "t":
+			texts[len(texts)-1].Acts = true
+		default:
+			texts[len(texts)-1].Text += "\n" + line
+		}
+	}
+	return texts
+}
+
+func idOf(n int) uuid.UUID { return uuid.UUID{15: byte(n + 1)} }
+
+// TestRules: what each rule takes, and from which messages. A line break in the content is shown as " / ".
+func TestRules(t *testing.T) {
+	for _, test := range []struct {
+		name, script string
+		want         []string // type, numbers of the messages, content
+	}{
+		{
+			"a reply takes an option by its number",
+			"u: The importer runs out of memory.\nt\na: Two ways:\n\n1. Stream the rows through a pipe\n2. Raise the limit of " +
+				"the container\n\n" +
+				"Which one?\nu: let's do 1",
+			[]string{"decision 3,2 Stream the rows through a pipe / let's do 1"},
+		},
+		{
+			"or by its letter, in a heading",
+			"u: hm\nt\na: ## Option A: one queue per tenant\nSimple.\n\n## Option B: one queue\nCheap.\nu: go with b",
+			[]string{"decision 3,2 Option B: one queue / go with b"},
+		},
+		{
+			"a terse ruling has the question before it",
+			"u: Plan the export.\nt\na: **Should the first version write CSV, or Parquet too?**\nu: csv only for now",
+			[]string{"decision 3,2 Should the first version write CSV, or Parquet too? / csv only for now"},
+		},
+		{
+			"assent takes what was recommended",
+			"u: Where do the tokens go?\nt\na: Both would work. I'd recommend the keyring, since the file has no protection at " +
+				"all.\nu: ok, do that",
+			[]string{"decision 3,2 I'd recommend the keyring, since the file has no protection at all. / ok, do that"},
+		},
+		{
+			"numbered answers to numbered questions",
+			"u: Go.\nt\na: Before I begin:\n1. Which database does staging have?\n2. How long do sessions live?\nu: 1. the " +
+				"shared one\n2. twelve hours",
+			[]string{"decision 3,2 Which database does staging have? / the shared one", "decision 3,2 How long do sessions " +
+				"live? / twelve hours"},
+		},
+		{
+			"what a tool asked the person",
+			"u: Go.\nt\nu: User has answered your questions: \"Where should the button live?\"=\"In the toolbar\", " +
+				"\"How would you like to proceed?\"=" +
+				"\"Next phase\", \"Which colour should it have?\"=\"You decide\".",
+			[]string{"decision 2 Where should the button live? / In the toolbar"},
+		},
+		{
+			"rules that last, wishes, and facts of a person who types in small letters",
+			"u: look at the importer\nt\na: It is slow.\nu: never start the server yourself. rows should keep the order of the " +
+				"file. our staging runs on an old kernel",
+			[]string{"pattern 3 never start the server yourself.", "decision 3 rows should keep the order of the " +
+				"file.", "context 3 our staging runs on an old kernel"},
+		},
+		{
+			"what the assistant takes over",
+			"u: i don't get this retry\nt\na: Good point — retries belong to the caller, who knows the deadline.\nt\na: Now the tests.",
+			[]string{"decision 2,1 retries belong to the caller, who knows the deadline."},
+		},
+		{
+			"a fault and its mend in one breath, in a task that succeeds",
+			"u: The page stays blank.\nt\na: The proxy doesn't forward the cookie. Let me fix that.\nt\na: It works now, the " +
+				"page loads.",
+			[]string{"solution 2 The proxy doesn't forward the cookie. Let me fix that."},
+		},
+		{
+			"a root cause, and fixes in bullets with what contains them",
+			"u: The upload fails.\nt\na: Fixed.\n\n**Root cause:** The worker closed the file before the last chunk was " +
+				"flushed.\n\n**The fix:**\n- In `upload.go`:\n" +
+				"  - `flush` now runs before `close`, so no chunk is lost\n- Ran the tests",
+			[]string{
+				"solution 2 In `upload.go`: `flush` now runs before `close`, so no chunk is lost",
+				"solution 2 Root cause: The worker closed the file before the last chunk was flushed.",
+			},
+		},
+		{
+			"decisions and risks under their headings, in lists and tables",
+			"u: How far are we?\nt\na: ## Key decisions\n- Tokens live in the keyring of the system\n\n| Decision | Reason " +
+				"|\n|---|---|\n" +
+				"| One writer per store | locks stay simple |\n\n## Risks\n- The sandbox requires a licence in production\n\n## " +
+				"Next steps\n- Move the tokens instead of copying them",
+			[]string{
+				"decision 2 Tokens live in the keyring of the system", "decision 2 One writer per store | locks stay simple",
+				"context 2 The sandbox requires a licence in production",
+			},
+		},
+		{
+			"a choice against something, a convention, and a limit",
+			"u: Add the cache.\nt\na: I kept the map in memory rather than a second file, because a restart is rare. The names " +
+				"follow the same pattern as the other " +
+				"caches. The suite is blocked here because the machine has no Docker.",
+			[]string{
+				"decision 2 I kept the map in memory rather than a second file, because a restart is rare.",
+				"pattern 2 The names follow the same pattern as the other caches.",
+				"context 2 The suite is blocked here because the machine has no Docker.",
+			},
+		},
+		{
+			"an explanation",
+			"u: how does the scheduler pick a job?\nt\na: The scheduler takes the oldest job of `queue.Pending`, never one that " +
+				"is locked.",
+			[]string{"context 2 The scheduler takes the oldest job of `queue.Pending`, never one that is locked."},
+		},
+		{
+			"the same again is no second moment",
+			"u: Go.\nt\na: We decided to write the log before the index.\nu: ok\na: As said: we decided to write the log before " +
+				"the index.",
+			[]string{"decision 2 We decided to write the log before the index."},
+		},
+	} {
+		if got := found(t, test.script); !slices.Equal(got, sorted(test.want)) {
+			t.Errorf("%s:\n got %q\nwant %q", test.name, got, sorted(test.want))
+		}
+	}
+}
+
+// found returns the moments of a conversation as the tests write them.
+func found(t *testing.T, script string) (all []string) {
+	t.Helper()
+	moments, err := moment.Local{}.Moments(t.Context(), conversation(script))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range moments {
+		var from []string
+		for _, id := range m.From {
+			from = append(from, string('0'+rune(id[15])))
+		}
+		all = append(all, string(m.Type)+" "+strings.Join(from, ",")+" "+strings.ReplaceAll(m.Content, "\n", " / "))
+	}
+	return sorted(all)
+}
+
+func sorted(all []string) []string {
+	all = slices.Clone(all)
+	slices.Sort(all)
+	return all
+}
+
+// TestNoise: what accompanies the work is no moment, though it has the words of one.
+func TestNoise(t *testing.T) {
+	for name, script := range map[string]string{
+		"status": "u: Go.\nt\na: All tests pass now, so the fix is complete. Pushed to `main` because CI is green.",
+		"narration": "u: Go.\nt\na: Let me look at the parser instead of the lexer.\nt\na: Now I'll update the " +
+			"docs rather than the code.\nt\na: Done.",
+		"a plan of the answer": "u: Go.\nt\na: ## Proposed plan\n- Use a map instead of a list, because it is faster\n\n## " +
+			"Suggested fix\n- Return `nil` instead of panicking",
+		"a guess": "u: It hangs.\nt\na: The root cause might be the lock. The issue is probably that it never " +
+			"unlocks.\nt\na: I could not find it.",
+		"a cause never mended": "u: It hangs.\nt\na: The lock isn't released. Let me fix that.\nt\na: That was not it, I am " +
+			"out of ideas.",
+		"what a compiler says": "u: Go.\nt\na: The import of the package is missing. Let me fix that.\nt\na: All tests pass.",
+		"a quotation": "u: Go.\nt\na: The file says:\n\n> We decided to keep the queue in memory because it is " +
+			"fast.\n\n```\nWe decided to use C.\n```",
+		"instructions": "u: # AGENTS.md instructions for /src\n\nNever commit to main.\nt\nu: " +
+			"<system-reminder>Always run the tests first.</system-reminder>\nt",
+		"a compaction": "u: Go.\nt\nu: This session is being continued from a previous conversation. We decided to " +
+			"keep it. Never commit to main.",
+		"a skill":             "u: Go.\nt\nu: Base directory for this skill: /x\n\nAlways use the browser.",
+		"output of a command": "u: Go.\nt\nu: <local-command-stdout>You must never do that again here.</local-command-stdout>",
+		"a chore":             "u: Go.\nt\na: Done.\nu: now you need to fix the tests and push. we should try it again in an hour",
+		"a question":          "u: Go.\nt\na: Done.\nu: should we keep the queue in memory instead?",
+		"leave to go on": "u: Go.\nt\na: Done. Should I commit it and open a pull request for the branch now?\nu: yes " +
+			"please do",
+		"a reply to no choice": "u: Go.\nt\na: Does the page stay blank, or does it show an error?\nu: it stays blank",
+		"a chat without tools": "u: Why do ships float?\na: They displace water, so the weight is carried. Steel ships " +
+			"require air instead of water inside.",
+		"a pasted text":         "u: " + strings.Repeat("You must always keep the order of rows. ", 60) + "\nt\na: Fine.",
+		"a fragment":            "u: Go.\nt\na: ## Decisions\n- Use it",
+		"in another language":   "u: Los.\nt\na: Wir behalten die Warteschlange im Speicher, weil ein Neustart selten ist.",
+		"an observation":        "u: Fix it.\na: I run it.\nu: never gets here\n(Current directory: /repo)\nbash-$\na: It ran.",
+		"the assistant permits": "u: Go.\nt\na: You could use a file instead of a map, if you want it to last.",
+	} {
+		if got := found(t, script); len(got) > 0 {
+			t.Errorf("%s: %q", name, got)
+		}
+	}
+}
+
+// TestMomentsAreVerbatim: each line of a moment is in a message that it names.
+func TestMomentsAreVerbatim(t *testing.T) {
+	script := "u: Where do tokens go?\nt\na: You’re right — tokens don’t belong into the file, they should live in the " +
+		"keyring.\n\n1. Keyring, **always**\n2. File\n" +
+		"u: do 1. it's called “vault” here"
+	texts := conversation(script)
+	moments, err := moment.Local{}.Moments(t.Context(), texts)
+	if err != nil || len(moments) < 2 {
+		t.Fatalf("%+v, %v", moments, err)
+	}
+	for _, m := range moments {
+		for line := range strings.Lines(m.Content) {
+			line = strings.TrimSuffix(line, "\n")
+			if !slices.ContainsFunc(m.From, func(id uuid.UUID) bool {
+				return strings.Contains(strings.ReplaceAll(texts[id[15]-1].Text, "**", ""), line)
+			}) {
+				t.Errorf("%q is in none of %v", line, m.From)
+			}
+		}
+	}
+}

@@ -1,0 +1,222 @@
+package moment
+
+import (
+	"regexp"
+	"slices"
+	"strings"
+
+	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/internal/sentence"
+)
+
+var (
+	lasting = words(`(?:^|[,;:] ?(?:and |but )?)(?:please )?(?:never|always|don't ever|do not ever)\b`,
+		`\b(?:should|must|you|we|i|can|to) (?:never|always)\b`,
+		`\b(?:from now on|going forward|in (?:the )?future|(?:every time|each time|whenever) (?:you|we|i)\b)`,
+		`^when (?:i|you|we)\b.*\b(?:will|should|must|always)\b`)
+	wish = words(`\b(?:should|must|needs?|has to|have to)\b`, `\b(?:i'd|i would|i) (?:rather|prefere?)\b`, `\bfor now\b`,
+		`\bi want (?:the|all|every)\b`,
+		`^(?:\w+[, ]+){0,2}(?:use|keep|prefer|avoid|drop|call|make)\b.*\b(?:instead|rather|not|no|only|always)\b`,
+		`\blet's (?:use|keep|go with|not|call)\b`, `\bno need (?:for|to)\b`, `\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
+			`like|care)\b`,
+		`\b(?:is|are) (?:fine|enough|overkill)\b`, `\bjust (?:use|make|keep|show|return|have|store|call)\b`,
+		`^(?:no|nah|nope|actually|yes|yeah|ok|yep)[, ]+.*\b(?:use|keep|make|show|put|call|name|don't|dont|`+
+			`do not)\b(?:.* (?:as|only|instead|not|in|for)\b)`)
+	// given are facts that a person knows.
+	given = words(`\bwe (?:use|run|host|deploy|support|ship)\b`, `\bour \w+ (?:is|are|runs?|uses?)\b`,
+		`\byou (?:don't|dont|do not|can't|cannot) (?:have|access|use)\b`, `\b(?:is|its|it's) called\b`)
+	// chore is what is to be done once.
+	chore = words(`\b(?:to|should|must|let me|let's|please|and|then) (?:be )?(?:fix|commit|push|try|check|look|adjust|run|`+
+		`test|merge|release|see|find|figure|start|continue|investigate|debug|port|write|add)(?:ed|s)?\b`,
+		`^(?:commit|push|fix|run|try|check|merge|read)\b`,
+		`\b(?:need|want|have) (?:you|to (?:know|do|go|get|add|create|update|write|make|read))\b`,
+		`\bshould(?: \w+)? (?:work|happen|do it|be (?:good|fine|ok|done|ready))\b`, `\bfailed\b`, `\b(?:should never|`+
+			`shouldn't) happen\b`,
+		`\b(?:a little|a bit|slightly)\b`, `\byou should\b`, `\bneeds? (?:a|an|the|to (?:mention|fix|say|add))\b`,
+		`\b(?:might|perhaps|maybe|looks? like|seems?)\b`)
+	asks = words(`\?(?:["')\s]|$)`, `\b(?:does|did|can|is|are) (?:we|you|i|it|that)\b`, `\bdo (?:we|you|i)\b`,
+		`^(?:can|could|would|should|is|are|does|did) (?:you|we|i|it|the|this|that|there)\b`,
+		`^(?:what|why|how|which|where|who)\b`)
+)
+
+// small begins a sentence of a person who types without capitals.
+var small = regexp.MustCompile(`[.!?]["')]* +\p{Ll}`)
+
+// typedSentences cuts what a person typed into sentences, of which the next one may begin with a small letter.
+func typedSentences(text string) (all []string) {
+	for _, s := range sentence.Split(text) {
+		for {
+			at := small.FindStringIndex(s)
+			if at == nil || strings.HasSuffix(s[:at[0]], "..") || sentence.Count(s[:at[0]]) < 2 {
+				break
+			}
+			all = append(all, s[:at[0]+1])
+			s = strings.TrimLeft(s[at[0]+1:], `"') `)
+		}
+		all = append(all, s)
+	}
+	return all
+}
+
+// rules are what a person lays down: rules that last, and wishes.
+func (t *turn) rules() (all []find) {
+	before := ""
+	for _, p := range sentence.Outline(t.Text.Text) {
+		for _, s := range typedSentences(p.Text) {
+			said := straight(s)
+			switch n := sentence.Count(s); {
+			case n < minWords || n > maxWords || asks.MatchString(said):
+			case lasting.MatchString(said):
+				all = append(all, t.find(Pattern, 3, s, before))
+			case wish.MatchString(said) && !chore.MatchString(said):
+				all = append(all, t.find(Decision, 3, s, before))
+			case given.MatchString(said):
+				all = append(all, t.find(Context, 2, s, before))
+			}
+			before = s
+		}
+	}
+	return all
+}
+
+var (
+	assent = words(`^(?:yes|yep|yeah|yup|ok|okay|sure|agreed?|sounds good|go (?:with|for)|let's (?:do|go)|do|both|perfect|` +
+		`great|good)\b`)
+	chooses = words(`\b(?:option|approach|number|choice|do|go with|go for|let's do|prefer)\s*#?(\d{1,2}|[a-e])\b`,
+		`^#?(\d{1,2}|[a-e])\W*$`, `^#?(\d{1,2})\b[.,:)]`)
+	permit = words(`\b(?:want me to|would you like|shall i|should i|do you want me|ready to|can i|may i|let me know|proceed|` +
+		`continue)\b`)
+)
+
+// maxReply is the number of words of a reply to the last question of an answer.
+const maxReply = 15
+
+// work are what an assistant asks leave for, rather than proposes.
+var work = words(`\b(?:commit|push|run|test|tests|proceed|continue|check|look|pr|pull request|docs?|readme|changelog|next|` +
+	`release|publish|merge|delete|restart|kill)\b`)
+
+// numbered are the answers of a person to questions or choices by their number.
+func (t *turn) numbered(asked *turn, passages []sentence.Passage) (all []find) {
+	for _, reply := range sentence.Outline(t.Text.Text) {
+		if !reply.Item || reply.Number == "" {
+			continue
+		}
+		for _, p := range slices.Backward(passages) {
+			if p.Number == reply.Number {
+				all = append(all, t.find(Decision, 4, p.Text+"\n"+reply.Text, "", asked.ID))
+				break
+			}
+		}
+	}
+	return all
+}
+
+var (
+	// symptom asks what happens, and states says it: neither chooses.
+	symptom = words(`^(?:does|did|is|are|can|could|have|has)\b`)
+	states  = words(`^(?:we|i|it|the|there|actually)\b`)
+	// open asks for more than yes or no.
+	open       = words(`^(?:which|what|how|where)\b`)
+	pronoun    = words(`^(?:it|this|that|they)(?:'s|\b)`)
+	adopts     = words(`\b(?:do|go with|use) (?:that|it|this)\b`, `\bsounds (?:good|right)\b`)
+	choice     = words(`^(?:or )?(?:should|shall|do you (?:want|prefer)|would you (?:rather|prefer)|which|want)\b`)
+	recommends = words(`\b(?:i'd|i would|i) (?:recommend|suggest|agree|go with|lean)\b`, `\brecommended\b`,
+		`\b(?:best|better|cleanest|simplest|safest) (?:solution|option|approach|setup|way|fix)\b`,
+		`\bis (?:the )?(?:cleanest|best|simplest|safest)\b`)
+)
+
+// recommendation returns the last sentence of a message that recommends something.
+func recommendation(passages []sentence.Passage) string {
+	for _, p := range slices.Backward(passages) {
+		for _, s := range slices.Backward(sentence.Split(p.Text)) {
+			n := sentence.Count(s)
+			if n < minWords || n > maxWords || strings.HasSuffix(s, "?") || pronoun.MatchString(s) {
+				continue
+			}
+			if recommends.MatchString(straight(s)) {
+				return s
+			}
+		}
+	}
+	return ""
+}
+
+// maxRuling is the number of words of a terse ruling.
+const maxRuling = 30
+
+// ruling is a terse reply to a choice that the assistant put. The moment has the option, or else the question, before it.
+func (t *turn) ruling() []find {
+	text := strings.TrimSpace(t.Text.Text)
+	asked := t.before
+	if !t.works || asked == nil || asked.Voice != chat.Assistant || sentence.Count(text) > maxRuling && !assent.MatchString(text) {
+		return nil
+	}
+	first := text
+	if split := typedSentences(text); len(split) > 0 {
+		first = split[0]
+	}
+	if asks.MatchString(first) {
+		return nil
+	}
+	passages := sentence.Outline(asked.Text.Text)
+	if m := chooses.FindStringSubmatch(first); m != nil {
+		number := strings.ToLower(m[1] + m[2] + m[3])
+		for _, p := range slices.Backward(passages) {
+			if p.Number == number {
+				return []find{t.find(Decision, 4, p.Text+"\n"+first, question(passages), asked.ID)}
+			}
+		}
+	}
+	q := question(passages)
+	if assent.MatchString(first) || adopts.MatchString(first) {
+		if s := recommendation(passages); s != "" && (q == "" || open.MatchString(q) || permit.MatchString(q)) {
+			return []find{t.find(Decision, 4, s+"\n"+first, "", asked.ID)}
+		}
+	}
+	if all := t.numbered(asked, passages); len(all) > 0 {
+		return all
+	}
+	n := sentence.Count(first)
+	switch {
+	case q == "" || n > maxReply || chore.MatchString(first) || symptom.MatchString(q),
+		!choice.MatchString(q) && !strings.Contains(q, " or "), !assent.MatchString(first) && states.MatchString(first):
+		return nil
+	case permit.MatchString(q):
+		if !assent.MatchString(first) || sentence.Count(q) < 9 || work.MatchString(q) {
+			return nil
+		}
+	case assent.MatchString(first) && n < 3, n < 2:
+		return nil
+	}
+	return []find{t.find(Decision, 4, q+"\n"+first, "", asked.ID)}
+}
+
+var (
+	// pair is a question of a tool that asks the person, and the answer.
+	pair       = regexp.MustCompile(`"([^"]+\?)"="([^"]+)"`)
+	procedural = words(`\b(?:proceed|continue|next|ready|discuss|move on|approve|looks? (?:good|right)|start|commit|push|` +
+		`would you like me|want me to|more questions|are we done)\b`)
+	undecided = words(`^(?:you decide|up to you|your call|skip|done|no preference|not sure|hm+)\b`)
+)
+
+// answers are what a person chose of what a tool put to the choice.
+func (t *turn) answers() (all []find) {
+	for _, m := range pair.FindAllStringSubmatch(t.Text.Text, -1) {
+		if !procedural.MatchString(m[1]) && !asks.MatchString(m[2]) && !undecided.MatchString(m[2]) {
+			all = append(all, t.find(Decision, 4, m[1]+"\n"+m[2], ""))
+		}
+	}
+	return all
+}
+
+// question returns the last question of a message.
+func question(passages []sentence.Passage) string {
+	for _, p := range slices.Backward(passages) {
+		for _, s := range slices.Backward(sentence.Split(p.Text)) {
+			if strings.HasSuffix(strings.TrimRight(s, `"')*`), "?") {
+				return s
+			}
+		}
+	}
+	return ""
+}
