@@ -94,9 +94,10 @@ func (f *momentFlags) parse(cmd *cobra.Command) (types []moment.Type, err error)
 func (a *app) momentLsCmd() *cobra.Command {
 	var f momentFlags
 	cmd := &cobra.Command{
-		Use:               "ls [CONTEXT…]",
-		Short:             "List the moments of the store, or of contexts",
-		Long:              `List the moments of the whole store, or of contexts, the most relevant first.`,
+		Use:   "ls [CONTEXT…]",
+		Short: "List the moments of the store, or of contexts",
+		Long: `List the moments of the whole store, or of contexts, the most relevant first. Each has a line with its
+type, id, relevance and context, and its text below.`,
 		Example:           "  ctxtool moment ls\n  ctxtool moment ls 7c2f --type decision --type solution --newest",
 		Annotations:       exits("some contexts cannot be read", ofStores...),
 		Args:              between(0, -1),
@@ -168,7 +169,7 @@ func hasTags(m moment.Moment, tags []string) bool {
 	return !slices.ContainsFunc(tags, func(tag string) bool { return !slices.Contains(m.Tags, tag) })
 }
 
-// printMoments prints a table on a terminal, else records.
+// printMoments prints text for people, or records.
 func (a *app) printMoments(s *ctxdir.Store, all []moment.Moment) error {
 	if !a.json && len(all) == 0 {
 		a.note(`no moments; run "ctxtool moment extract" to find some`)
@@ -183,16 +184,38 @@ func (a *app) printMoments(s *ctxdir.Store, all []moment.Moment) error {
 		return nil
 	}
 	a.page()
-	t := table{head: []string{"ID", "TYPE", "RELEVANCE", "CONTENT", "CONTEXT"}, right: []int{2}, shrink: []int{3}}
 	var ids []uuid.UUID
 	for _, m := range all {
 		ids = append(ids, m.ID)
 	}
-	short, contexts := shortIDsOf(ids), shortIDsIn(s)
+	paint, short, contexts := a.colours(a.out.w), shortIDsOf(ids), shortIDsIn(s)
 	for _, m := range all {
-		t.add(nil, short.of(m.ID), string(m.Type), fmt.Sprintf("%.2f", m.Relevance), m.Content, contexts.of(m.Context))
+		head := paint.paint(bold, fmt.Sprintf("%-8s", m.Type)) + "  " + short.of(m.ID) + "  " +
+			paint.paint(dim, fmt.Sprintf("%.2f  in %s", m.Relevance, contexts.of(m.Context)))
+		if err := a.printf("%s\n%s\n", head, momentText(m.Content, a.snippetWidth(momentMargin))); err != nil {
+			return err
+		}
 	}
-	return a.printTable(&t)
+	return nil
+}
+
+const (
+	momentMargin = 4
+	momentLines  = 4 // of a moment in a list
+)
+
+// momentText breaks the lines of a moment at a width, behind a margin.
+func momentText(content string, columns int) string {
+	var lines []string
+	for line := range strings.Lines(content) {
+		lines = append(lines, strings.Split(wrap(oneLine(strings.TrimSuffix(line, "\n")), columns), "\n")...)
+	}
+	if len(lines) > momentLines {
+		lines = lines[:momentLines]
+		lines[momentLines-1] = shorten(lines[momentLines-1]+" …", columns)
+	}
+	margin := strings.Repeat(" ", momentMargin)
+	return margin + strings.Join(lines, "\n"+margin)
 }
 
 func (a *app) momentRecord(m *moment.Moment) momentRecord {

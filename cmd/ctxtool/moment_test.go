@@ -11,8 +11,8 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// TestMomentTable: the table of moments fits a narrow terminal, and shows ids that rm takes.
-func TestMomentTable(t *testing.T) {
+// TestMomentList: the list of moments fits a narrow terminal, keeps what they say readable, and shows ids that rm takes.
+func TestMomentList(t *testing.T) {
 	p := newInProcess(t)
 	do := func(args ...string) {
 		t.Helper()
@@ -22,13 +22,13 @@ func TestMomentTable(t *testing.T) {
 	}
 	do("new", "--id", walkID)
 	do("moment", "add", walkID, "--type", "solution", "--relevance", "0.25", strings.Repeat("It is a long sentence. ", 20))
-	do("moment", "add", walkID, "--type", "decision", "We keep the queue in memory.")
+	do("moment", "add", walkID, "--type", "decision", "Where does the queue live?\nWe keep the queue in memory.")
 	screen := &screen{columns: 80, rows: 24}
 	if code := run(t.Context(), []string{"moment", "ls"}, strings.NewReader(""), screen, &strings.Builder{}, p.env); code != 0 {
 		t.Fatal(code)
 	}
 	lines := strings.Split(strings.TrimRight(screen.String(), "\n"), "\n")
-	if len(lines) != 3 {
+	if len(lines) != 3+1+momentLines {
 		t.Fatalf("%q", lines)
 	}
 	for _, line := range lines {
@@ -36,10 +36,15 @@ func TestMomentTable(t *testing.T) {
 			t.Errorf("too long: %q", line)
 		}
 	}
-	id, rest, _ := strings.Cut(lines[1], " ")
-	if !strings.Contains(rest, "decision       0.50  We keep the queue in memory.") {
-		t.Errorf("%q", lines[1])
+	head := strings.Fields(stripped(lines[0]))
+	if len(head) != 5 || head[0] != "decision" || head[2] != "0.50" ||
+		lines[1] != "    Where does the queue live?" || lines[2] != "    We keep the queue in memory." {
+		t.Fatalf("%q", lines[:3])
 	}
+	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "…") {
+		t.Errorf("a long moment ends with %q", last)
+	}
+	id := head[1]
 	do("moment", "rm", id)
 	do("moment", "ls")
 	if got := p.stdout.String(); strings.Count(got, `"record":"moment"`) != 1 || !strings.Contains(got, "long sentence") {
