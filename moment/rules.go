@@ -119,7 +119,7 @@ func (t *turn) finds() (all []find) {
 	case t.Voice == chat.User && strings.HasPrefix(t.Text.Text, answered):
 		return t.answers()
 	case t.typed():
-		if t.works {
+		if t.works && !t.alone {
 			return append(t.ruling(), t.rules()...)
 		}
 	case t.Voice == chat.Assistant && t.answer:

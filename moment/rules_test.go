@@ -49,6 +49,11 @@ func TestRules(t *testing.T) {
 			[]string{"decision 3,2 Option B: one queue / go with b"},
 		},
 		{
+			"or by counting",
+			"u: hm\nt\na: 1. Keep the lock in the file\n2. Ask the server for the lock\nu: the second one please",
+			[]string{"decision 3,2 Ask the server for the lock / the second one please"},
+		},
+		{
 			"a terse ruling has the question before it",
 			"u: Plan the export.\nt\na: **Should the first version write CSV, or Parquet too?**\nu: csv only for now",
 			[]string{"decision 3,2 Should the first version write CSV, or Parquet too? / csv only for now"},

@@ -17,7 +17,8 @@ var (
 	wish = words(`\b(?:should|must|needs?|has to|have to)\b`, `\b(?:i'd|i would|i) (?:rather|prefere?)\b`, `\bfor now\b`,
 		`\bi want (?:the|all|every)\b`,
 		`^(?:\w+[, ]+){0,2}(?:use|keep|prefer|avoid|drop|call|make)\b.*\b(?:instead|rather|not|no|only|always)\b`,
-		`\blet's (?:use|keep|go with|not|call)\b`, `\bno need (?:for|to)\b`, `\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
+		`\blet's (?:use|keep|go with|not|call)\b`, `\bno need (?:for|to)\b`, `\bi (?:think|guess|suppose) (?:we|it's|the|users?)\b`,
+		`^(?:(?:no|nah|ok|yes|and|also|please)[, ]+)*(?:don't|dont|do not|stop|skip|keep|leave|use|prefer|drop|get rid of)\b`, `\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
 			`like|care)\b`,
 		`\b(?:is|are) (?:fine|enough|overkill)\b`, `\bjust (?:use|make|keep|show|return|have|store|call)\b`,
 		`^(?:no|nah|nope|actually|yes|yeah|ok|yep)[, ]+.*\b(?:use|keep|make|show|put|call|name|don't|dont|`+
@@ -83,7 +84,7 @@ var (
 	assent = words(`^(?:yes|yep|yeah|yup|ok|okay|sure|agreed?|sounds good|go (?:with|for)|let's (?:do|go)|do|both|perfect|` +
 		`great|good)\b`)
 	chooses = words(`\b(?:option|approach|number|choice|do|go with|go for|let's do|prefer)\s*#?(\d{1,2}|[a-e])\b`,
-		`^#?(\d{1,2}|[a-e])\W*$`, `^#?(\d{1,2})\b[.,:)]`)
+		`^#?(\d{1,2}|[a-e])\W*$`, `^#?(\d{1,2})\b`)
 	permit = words(`\b(?:want me to|would you like|shall i|should i|do you want me|ready to|can i|may i|let me know|proceed|` +
 		`continue)\b`)
 )
@@ -144,6 +145,22 @@ func recommendation(passages []sentence.Passage) string {
 // maxRuling is the number of words of a terse ruling.
 const maxRuling = 30
 
+// ordinals are the options that a reply counts.
+var ordinals = map[string]string{"first": "1", "second": "2", "third": "3", "fourth": "4"}
+
+// chosenIn returns the number or the letter of the option that a reply takes, "" if it takes none.
+func chosenIn(reply string) string {
+	if m := chooses.FindStringSubmatch(reply); m != nil {
+		return strings.ToLower(m[1] + m[2] + m[3])
+	}
+	if m := counts.FindStringSubmatch(reply); m != nil {
+		return ordinals[strings.ToLower(m[1])]
+	}
+	return ""
+}
+
+var counts = words(`\b(first|second|third|fourth) (?:one|option|approach|way)\b`)
+
 // ruling is a terse reply to a choice that the assistant put. The moment has the option, or else the question, before it.
 func (t *turn) ruling() []find {
 	text := strings.TrimSpace(t.Text.Text)
@@ -159,8 +176,7 @@ func (t *turn) ruling() []find {
 		return nil
 	}
 	passages := sentence.Outline(asked.Text.Text)
-	if m := chooses.FindStringSubmatch(first); m != nil {
-		number := strings.ToLower(m[1] + m[2] + m[3])
+	if number := chosenIn(first); number != "" {
 		for _, p := range slices.Backward(passages) {
 			if p.Number == number {
 				return []find{t.find(Decision, 4, p.Text+"\n"+first, question(passages), asked.ID)}

@@ -17,6 +17,7 @@ type turn struct {
 	answer bool  // the last text of the assistant before the next prompt
 	done   bool  // the answer of this task says that it succeeded
 	works  bool  // the assistant calls tools in this conversation
+	alone  bool  // no person takes part: a program gives the prompts, and the output of commands
 	acted  bool  // the assistant called tools in this task
 	mends  bool  // the text is about a fault
 	mended bool  // the text begins by saying that one is mended
@@ -30,7 +31,8 @@ func turns(texts []Text) []turn {
 			all = append(all, turn{Text: t})
 		}
 	}
-	works := slices.ContainsFunc(texts, func(t Text) bool { return t.Acts || observation.MatchString(t.Text) })
+	alone := slices.ContainsFunc(texts, func(t Text) bool { return observation.MatchString(t.Text) })
+	works := alone || slices.ContainsFunc(texts, func(t Text) bool { return t.Acts })
 	var prompt, answer *turn
 	for i := range all {
 		t := &all[i]
@@ -40,7 +42,7 @@ func turns(texts []Text) []turn {
 		if t.Voice == chat.User {
 			prompt = t
 		}
-		t.prompt, t.works = prompt, works
+		t.prompt, t.works, t.alone = prompt, works, alone
 		t.mended = t.Voice == chat.Assistant && mended.MatchString(t.Text.Text)
 		t.mends = t.Voice == chat.Assistant && faults.MatchString(t.Text.Text)
 	}
