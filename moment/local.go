@@ -80,7 +80,7 @@ func sentencesOf(turns []turn) (all []string) {
 	return all
 }
 
-// relevance combines the strength of cues with the rarity of words, in hundredths.
+// relevance combines the strength of signs with the rarity of words, in hundredths.
 func relevance(strength, rarity float64) float64 {
 	return float64(int(strength*(0.5+rarity/2)*100+0.5)) / 100
 }

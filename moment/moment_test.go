@@ -113,6 +113,24 @@ func TestForksExtractOnce(t *testing.T) {
 	}
 }
 
+// TestAnsweredQuestion: the result of a tool that asks the person is what the person said.
+func TestAnsweredQuestion(t *testing.T) {
+	_, c := newContext(t)
+	for _, body := range []string{
+		`{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"ask","arguments":"{}"}}]}`,
+		`{"role":"tool","tool_call_id":"1","content":"User has answered your questions: \"Where does the button go?\"=\"Into the toolbar\"."}`,
+		`{"role":"tool","tool_call_id":"2","content":"We decided to keep the queue in memory because a restart may lose it."}`,
+	} {
+		if _, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(body)}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	found := extract(t, c, moment.Options{})
+	if len(found) != 1 || found[0].Content != "Where does the button go?\nInto the toolbar" || found[0].Type != moment.Decision {
+		t.Errorf("found %+v", found)
+	}
+}
+
 func TestNameTaken(t *testing.T) {
 	_, c := newContext(t)
 	if _, err := c.NewBranch(t.Context(), "moments"); err != nil {

@@ -180,28 +180,31 @@ func TestNoise(t *testing.T) {
 			"Suggested fix\n- Return `nil` instead of panicking",
 		"a guess": "u: It hangs.\nt\na: The root cause might be the lock. The issue is probably that it never " +
 			"unlocks.\nt\na: I could not find it.",
-		"a cause never mended": "u: It hangs.\nt\na: The lock isn't released. Let me fix that.\nt\na: That was not it, I am " +
+		"a cause never mended": "u: It hangs.\nt\na: The lock isn't released after a timeout. Let me fix that.\nt\na: That was not it, I am " +
 			"out of ideas.",
 		"what a compiler says": "u: Go.\nt\na: The import of the package is missing. Let me fix that.\nt\na: All tests pass.",
 		"a quotation": "u: Go.\nt\na: The file says:\n\n> We decided to keep the queue in memory because it is " +
 			"fast.\n\n```\nWe decided to use C.\n```",
-		"instructions": "u: # AGENTS.md instructions for /src\n\nNever commit to main.\nt\nu: " +
+		"instructions": "u: # AGENTS.md instructions for /src\n\nNever commit to the main branch.\nt\nu: " +
 			"<system-reminder>Always run the tests first.</system-reminder>\nt",
-		"a compaction": "u: Go.\nt\nu: This session is being continued from a previous conversation. We decided to " +
-			"keep it. Never commit to main.",
+		"a compaction": "u: Go.\nt\nu: This session is being continued from a previous conversation. Never commit " +
+			"to the main branch.",
 		"a skill":             "u: Go.\nt\nu: Base directory for this skill: /x\n\nAlways use the browser.",
 		"output of a command": "u: Go.\nt\nu: <local-command-stdout>You must never do that again here.</local-command-stdout>",
 		"a chore":             "u: Go.\nt\na: Done.\nu: now you need to fix the tests and push. we should try it again in an hour",
 		"a question":          "u: Go.\nt\na: Done.\nu: should we keep the queue in memory instead?",
 		"leave to go on": "u: Go.\nt\na: Done. Should I commit it and open a pull request for the branch now?\nu: yes " +
 			"please do",
-		"a reply to no choice": "u: Go.\nt\na: Does the page stay blank, or does it show an error?\nu: it stays blank",
+		"a reply to an open question": "u: Go.\nt\na: What happens after the login?\nu: blank page again",
+		"a hedged cause":              "u: It hangs.\nt\na: The root cause might be the lock of the queue, which nobody opens.",
+		"a reply to no choice":        "u: Go.\nt\na: Does the page stay blank, or does it show an error?\nu: it stays blank",
 		"a chat without tools": "u: Why do ships float?\na: They displace water, so the weight is carried. Steel ships " +
 			"require air instead of water inside.",
-		"a pasted text":         "u: " + strings.Repeat("You must always keep the order of rows. ", 60) + "\nt\na: Fine.",
-		"a fragment":            "u: Go.\nt\na: ## Decisions\n- Use it",
-		"in another language":   "u: Los.\nt\na: Wir behalten die Warteschlange im Speicher, weil ein Neustart selten ist.",
-		"an observation":        "u: Fix it.\na: I run it.\nu: never gets here\n(Current directory: /repo)\nbash-$\na: It ran.",
+		"a pasted text":       "u: " + strings.Repeat("You must always keep the order of rows. ", 60) + "\nt\na: Fine.",
+		"a fragment":          "u: Go.\nt\na: ## Decisions\n- Use it",
+		"in another language": "u: Los.\nt\na: Wir behalten die Warteschlange im Speicher, weil ein Neustart selten ist.",
+		"an observation": "u: Fix it. You must never use two commands at once.\na: I run it.\n" +
+			"u: done\n(Current directory: /repo)\nbash-$\na: It ran.",
 		"the assistant permits": "u: Go.\nt\na: You could use a file instead of a map, if you want it to last.",
 	} {
 		if got := found(t, script); len(got) > 0 {

@@ -18,7 +18,8 @@ var (
 		`\bi want (?:the|all|every)\b`,
 		`^(?:\w+[, ]+){0,2}(?:use|keep|prefer|avoid|drop|call|make)\b.*\b(?:instead|rather|not|no|only|always)\b`,
 		`\blet's (?:use|keep|go with|not|call)\b`, `\bno need (?:for|to)\b`, `\bi (?:think|guess|suppose) (?:we|it's|the|users?)\b`,
-		`^(?:(?:no|nah|ok|yes|and|also|please)[, ]+)*(?:don't|dont|do not|stop|skip|keep|leave|use|prefer|drop|get rid of)\b`, `\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
+		`^(?:(?:no|nah|ok|yes|and|also|please)[, ]+)*(?:don't|dont|do not|stop|skip|keep|leave|use|prefer|drop|get rid of)\b`,
+		`\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
 			`like|care)\b`,
 		`\b(?:is|are) (?:fine|enough|overkill)\b`, `\bjust (?:use|make|keep|show|return|have|store|call)\b`,
 		`^(?:no|nah|nope|actually|yes|yeah|ok|yep)[, ]+.*\b(?:use|keep|make|show|put|call|name|don't|dont|`+
