@@ -46,7 +46,7 @@ func TestMomentList(t *testing.T) {
 	}
 	id := head[1]
 	do("moment", "rm", id)
-	do("moment", "ls")
+	do("moment", "ls", "--json")
 	if got := p.stdout.String(); strings.Count(got, `"record":"moment"`) != 1 || !strings.Contains(got, "long sentence") {
 		t.Errorf("after rm %s: %s", id, got)
 	}
@@ -86,7 +86,7 @@ func TestMomentRemote(t *testing.T) {
 	do("", "branch", "new", walkID, "feature/harbour")
 	do("", "append", walkID, "--role", "assistant",
 		"We decided to keep the lantern harbour queue of `canary()` in src/canary.go because it is fast.")
-	do("", "moment", "extract", walkID, "--remote", server.URL, "--dry-run")
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--dry-run", "--json")
 	if got := p.stdout.String(); !strings.Contains(got, "lantern harbour queue") || !strings.Contains(got, `"relevance":0.8`) {
 		t.Errorf("found %s", got)
 	}
@@ -102,7 +102,7 @@ func TestMomentRemote(t *testing.T) {
 	if code := p.run(t.Context(), "", "moment", "extract", walkID, "--remote", server.URL, "--dry-run"); code != exitFailed {
 		t.Errorf("a useless answer: %d: %s", code, p.stderr.String())
 	}
-	do("", "moment", "extract", walkID, "--remote", server.URL, "--compression", "hybrid", "--dry-run")
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--compression", "hybrid", "--dry-run", "--json")
 	if got := p.stdout.String(); !strings.Contains(got, `"moments":1`) {
 		t.Errorf("hybrid: %s", got)
 	}
