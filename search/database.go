@@ -36,6 +36,7 @@ CREATE TABLE messages (
 	at INTEGER NOT NULL, role TEXT NOT NULL, type TEXT NOT NULL,
 	voice INTEGER NOT NULL,  -- who says most of it: see voice
 	text INTEGER NOT NULL,  -- sum of all words, to show one of several copies
+	usage BLOB,  -- what the count of tokens needs: see package usage; null for nothing
 	UNIQUE (line, position)
 );
 CREATE INDEX edits ON messages (line) WHERE edited <> 0;

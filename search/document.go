@@ -28,6 +28,7 @@ type document struct {
 	entry      *index.Entry
 	voice      voice
 	text       int64 // sum of all words
+	usage      []byte
 	said, rest string
 	saidStems  string
 	restStems  string
@@ -44,7 +45,7 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	if at.IsZero() {
 		at = m.StoredAt
 	}
-	d.at = at.UnixNano()
+	d.at, d.usage = at.UnixNano(), digestion(ctx, m)
 	c.reset()
 	body := textsOf(ctx, m)
 	var said map[string]bool

@@ -384,6 +384,10 @@ func speech(r *rand.Rand, n int) ctxdir.Draft {
 	case 1:
 		body["content"] = strings.Repeat(text+"\n", 100) // in a blob
 	}
+	if n%3 > 0 { // some record a call, and some of them one that another one records, too
+		body["id"], body["model"] = fmt.Sprintf("chatcmpl-%010d", n%50), "model"
+		body["usage"] = map[string]any{"input_tokens": n % 1000, "output_tokens": len(words)}
+	}
 	b, err := json.Marshal(body)
 	if err != nil {
 		panic(err)

@@ -62,6 +62,7 @@ func TestSamples(t *testing.T) {
 			return
 		}
 		all := agree(t, name, s, l.x, r, searches)
+		sameSteps(t, name, s, l.x)
 		for range searches / 25 {
 			compareGrep(t, name, s, all, randomExpression(r, all), search.GrepOptions{})
 		}

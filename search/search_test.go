@@ -157,7 +157,7 @@ func (l *life) edit() {
 	for i, path := range files[:2] {
 		b, err := os.ReadFile(path)
 		check(l.t, err)
-		b = bytes.Replace(b, []byte(`"content":`), []byte(`"note":"editedbyhand twice","content":`), 1)
+		b = bytes.Replace(b, []byte(`"content":`), []byte(`"note":"editedbyhand twice","cost":0.5,"content":`), 1)
 		if i == 1 {
 			check(l.t, os.Remove(path))
 		}
@@ -212,6 +212,7 @@ func TestAgainstScan(t *testing.T) {
 		for _, step := range steps {
 			step.do()
 			agree(t, step.name, s, l.x, r, queries())
+			sameSteps(t, step.name, s, l.x)
 		}
 		for range 2 * len(steps) {
 			step := steps[r.IntN(len(steps)-5)] // those that can be repeated
@@ -220,6 +221,7 @@ func TestAgainstScan(t *testing.T) {
 			}
 			step.do()
 			agree(t, "again, "+step.name, s, l.x, r, queries()/5)
+			sameSteps(t, "again, "+step.name, s, l.x)
 		}
 		for _, c := range l.all {
 			check(t, c.Close())

@@ -286,7 +286,8 @@ func (s *contextSync) readSpan(ctx context.Context, line int64, span loader.Span
 				cut.stop()
 			}
 		}
-		if err = errors.Join(err, cut.err); err != nil {
+		// Texts that were not read because ctx ended are missing in the rows.
+		if err = errors.Join(err, cut.err, ctx.Err()); err != nil {
 			return err
 		}
 	}
@@ -338,9 +339,9 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	w := s.w
 	w.rows++
 	w.changed++
-	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text) "+
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text)
+	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text, usage) "+
+		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text, d.usage)
 	if err == nil {
 		_, err = w.exec("INSERT INTO terms (rowid, said, rest, said_stems, rest_stems, scope) VALUES (?, ?, ?, ?, ?, ?)",
 			n, d.said, d.rest, d.saidStems, d.restStems, scope(s.row.n))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
-	"github.com/ctxdir/ctxdir/message"
 )
 
 // bytesPerToken is the average over transcripts of coding agents, with the tokenizers o200k and cl100k.
@@ -36,27 +35,19 @@ func Estimate(text string) int64 {
 // EstimateSize is about the number of tokens of a text of so many bytes, for a text that is not read.
 func EstimateSize(bytes int64) int64 { return int64(float64(max(bytes, 0)) / bytesPerToken) }
 
-// estimate yields the steps of a context that records no tokens.
-func (s *scan) estimate() {
-	input := int64(0)
-	s.each(func(m *ctxdir.Message) {
-		if message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Stored) {
-			return
-		}
-		parts := chat.Parts(m.Stored)
-		said, heard := sizes(m, parts)
-		if chat.VoiceOf(m.Role, parts) != chat.Assistant {
-			input = plus(input, plus(said, heard))
-			return
-		}
-		r := record{calls: 1, tokens: Tokens{Input: input, Output: said, Total: plus(input, said), fresh: input, said: said}}
-		if input = heard; r.tokens.Total == 0 {
-			return
-		}
+// estimate yields the step of a reply in a context that records no tokens. input is about the tokens since the reply
+// before; estimate returns those since the last one.
+func (s *scan) estimate(m *digested, input int64) int64 {
+	if !m.reply {
+		return plus(input, plus(m.said, m.heard))
+	}
+	r := record{calls: 1, tokens: Tokens{Input: input, Output: m.said, Total: plus(input, m.said), fresh: input, said: m.said}}
+	if r.tokens.Total > 0 {
 		p := s.pendingOf(m, 0, &r)
 		p.step.Estimated = true
 		s.emit(p)
-	}, func() { input = 0 })
+	}
+	return m.heard
 }
 
 // sizes estimates what the speaker of a message says, and what the tools that he called answer. Texts in blobs are not

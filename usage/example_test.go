@@ -44,12 +44,12 @@ func ExampleSteps() {
 		if err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(step.Position, step.Text, step.Model, step.Input, step.Output)
+		fmt.Println(step.Position, step.Model, step.Input, step.Output)
 		sum.Add(&step)
 	}
 	fmt.Println(sum.Steps, "steps,", sum.Total, "tokens")
 	// Output:
-	// 1 Is it raining? m 10 3
-	// 4 Is it raining? m 20 2
+	// 1 m 10 3
+	// 4 m 20 2
 	// 2 steps, 35 tokens
 }

@@ -6,14 +6,15 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/chat"
 )
 
 // record is what a message says about a call of a model.
 type record struct {
-	key     string // the same wherever the call is recorded; "" for a record that is not repeated
-	local   bool   // the key is unique only among contexts that were forked from one another
+	key     callKey // of what is the same wherever the call is recorded; zero for a record that is not repeated
+	local   bool    // the key is unique only among contexts that were forked from one another
 	model   string
 	tokens  Tokens
 	counted bool // it has tokens
@@ -35,9 +36,24 @@ func mayRecord(body json.RawMessage) bool {
 	return slices.ContainsFunc(marks, func(mark []byte) bool { return bytes.Contains(body, mark) })
 }
 
+// maxModel bounds the name of a model, in bytes: a longer one is damage, and is cut off.
+const maxModel = 256
+
 // recordsOf returns the records in a message, and the model of the calls that follow it, if it says so.
 func recordsOf(body json.RawMessage) (records []record, next string) {
-	o := chat.ObjectOf(body)
+	records, next = recordsIn(chat.ObjectOf(body))
+	for i := range records {
+		r := &records[i]
+		if r.model = cutName(r.model); !r.priced {
+			r.cost = 0
+		}
+	}
+	return records, cutName(next)
+}
+
+func cutName(name string) string { return strings.Clone(name[:min(len(name), maxModel)]) }
+
+func recordsIn(o chat.Object) (records []record, next string) {
 	payload := chat.ObjectOf(o["payload"])
 	switch kind := o.Text("type"); {
 	case kind == "turn_context":
@@ -67,7 +83,7 @@ func codexRecords(payload chat.Object) []record {
 	if !ok {
 		return nil
 	}
-	return []record{{key: "codex " + string(info["total_token_usage"]), local: true, tokens: tokens, counted: true, calls: 1}}
+	return []record{{key: sumKey("codex " + string(info["total_token_usage"])), local: true, tokens: tokens, counted: true, calls: 1}}
 }
 
 // opencodeRecords reads a message of opencode: each step has a part that ends it. A fork of a session copies messages
@@ -82,7 +98,7 @@ func opencodeRecords(o chat.Object) (records []record) {
 			return
 		}
 		records = append(records, record{
-			key: key + " " + strconv.Itoa(len(records)) + " " + string(of["tokens"]), model: info.Text("modelID"),
+			key: sumKey(key + " " + strconv.Itoa(len(records)) + " " + string(of["tokens"])), model: info.Text("modelID"),
 			tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1,
 		})
 	}
@@ -104,7 +120,8 @@ func copilotRecord(o chat.Object) []record {
 		return nil
 	}
 	return []record{{
-		key: "copilot " + o.Text("id"), local: true, model: chat.ObjectOf(o["data"]).Text("model"), tokens: tokens, counted: true, calls: 1,
+		key: sumKey("copilot " + o.Text("id")), local: true, model: chat.ObjectOf(o["data"]).Text("model"), tokens: tokens, counted: true,
+		calls: 1,
 	}}
 }
 
@@ -119,7 +136,7 @@ func copilotTotals(o chat.Object) (records []record) {
 		}
 		calls, _ := countIn(chat.ObjectOf(m["requests"]), paths("count"))
 		records = append(records, record{
-			key: "copilot " + o.Text("id") + " " + model, local: true, model: model, tokens: tokens, counted: true,
+			key: sumKey("copilot " + o.Text("id") + " " + model), local: true, model: model, tokens: tokens, counted: true,
 			calls: max(calls, 1), total: true,
 		})
 	}
@@ -203,13 +220,13 @@ const globalID = 16
 
 // keyOf identifies a call by the id that the provider gave its reply, or by its id in the conversation and what went in:
 // the output of a reply grows while it is recorded. A tool that keeps neither has the time and the counts of the call.
-func keyOf(o, in chat.Object, t *Tokens) (key string, local bool) {
+func keyOf(o, in chat.Object, t *Tokens) (key callKey, local bool) {
 	input := fmt.Sprint(" ", t.Input, " ", t.CacheRead, " ", t.CacheWrite)
 	switch id := in.Text("id", "responseId", "response_id"); {
 	case len(id) >= globalID:
-		return "id " + id, false
+		return sumKey("id " + id), false
 	case id != "" && in["timestamp"] == nil:
-		return "id " + id + input, true
+		return sumKey("id " + id + input), true
 	}
 	id, at := o.Text("id"), in["timestamp"]
 	if at == nil {
@@ -217,11 +234,11 @@ func keyOf(o, in chat.Object, t *Tokens) (key string, local bool) {
 	}
 	switch {
 	case len(id) >= globalID:
-		return "id " + id, false
+		return sumKey("id " + id), false
 	case at == nil:
-		return "", false
+		return callKey{}, false
 	}
-	return fmt.Sprint("at ", id, " ", string(at), input, " ", t.Output), false
+	return sumKey(fmt.Sprint("at ", id, " ", string(at), input, " ", t.Output)), false
 }
 
 // costOf returns the cost of a call in US dollars, if it is recorded.

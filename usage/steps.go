@@ -1,14 +1,11 @@
 package usage
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"crypto/sha256"
 	"encoding/json"
 	"iter"
 	"slices"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
@@ -18,8 +15,7 @@ import (
 // Steps yields the calls that a context records, each once, in the order of its branches. If it records no tokens, the
 // steps are estimates from the texts: the input of a step is what came since the step before, and the output is the
 // reply. A conversation that is sent again with each call counts once. Steps reads each message once or, for estimates,
-// twice, but no payload of a kilobyte or more. It keeps the id and the beginning of each prompt, and 16 bytes for each
-// step.
+// twice, but no payload of a kilobyte or more. It keeps the id of each prompt, and 16 bytes for each step.
 func Steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
 	return NewCounter(nil).Steps(ctx, c)
 }
@@ -32,6 +28,7 @@ type Counter struct {
 	seen    map[callKey]bool
 	store   *ctxdir.Store           // nil if there is only one context
 	parents map[uuid.UUID]uuid.UUID // of contexts
+	index   Index                   // nil for none
 }
 
 // NewCounter returns a counter for the contexts of a store.
@@ -42,19 +39,47 @@ func NewCounter(s *ctxdir.Store) *Counter {
 // Steps yields the calls of a context, as the function Steps does, without those that the counter has yielded before.
 func (n *Counter) Steps(ctx context.Context, c *ctxdir.Context) iter.Seq2[Step, error] {
 	return func(yield func(Step, error) bool) {
-		meta := c.Metadata()
-		s := &scan{Counter: n, ctx: ctx, c: c, yield: yield, marks: map[string]*branchMarks{}, model: modelIn(meta)}
-		s.totals = s.metadataTotals(meta)
-		s.each(s.message, s.flush)
-		if !s.stopped && s.steps == 0 {
-			for _, p := range s.totals {
-				s.emit(p)
+		if n.index != nil {
+			s := n.newScan(ctx, c, yield)
+			if s.count(s.indexed) == nil || s.stopped {
+				return
 			}
+			// The calls that the index gave are the first ones of the scan, and count once.
 		}
-		if !s.stopped && !s.counted {
-			s.estimate()
+		s := n.newScan(ctx, c, yield)
+		if err := s.count(s.scanned); err != nil && !s.stopped {
+			yield(Step{Context: c.ID()}, err)
 		}
 	}
+}
+
+func (n *Counter) newScan(ctx context.Context, c *ctxdir.Context, yield func(Step, error) bool) *scan {
+	return &scan{Counter: n, ctx: ctx, c: c, yield: yield, marks: map[string]*branchMarks{}, model: modelIn(c.Metadata())}
+}
+
+// source passes the digests of all messages, each once, and calls end after each branch. With estimates, they have
+// those; without, they may.
+type source func(estimates bool, read func(*digested), end func()) error
+
+// count yields the steps of a context.
+func (s *scan) count(from source) error {
+	s.totals = s.metadataTotals(s.c.Metadata())
+	branches, err := s.c.Branches(s.ctx)
+	if err != nil {
+		return err
+	}
+	s.branches = branches
+	err = from(false, s.message, s.flush)
+	if err == nil && !s.stopped && s.steps == 0 {
+		for _, p := range s.totals {
+			s.emit(p)
+		}
+	}
+	if err == nil && !s.stopped && !s.counted {
+		input := int64(0)
+		err = from(true, func(m *digested) { input = s.estimate(m, input) }, func() { input = 0 })
+	}
+	return err
 }
 
 // scan reads one context.
@@ -66,13 +91,23 @@ type scan struct {
 	model   string // of the context
 	space   string // in which local keys are unique
 	branch  string
+	current bool // the index was brought up to date
 	marks   map[string]*branchMarks
-	pending []pendingStep
-	totals  []pendingStep
-	sums    record // of the conversation so far
-	steps   int64  // yielded
-	counted bool   // a step had tokens
-	stopped bool
+
+	branches []ctxdir.BranchInfo
+	pending  []pendingStep
+	totals   []pendingStep
+	sums     record // of the conversation so far
+	steps    int64  // yielded
+	counted  bool   // a step had tokens
+	stopped  bool   // the consumer wants no more
+}
+
+// digested is a message as a scan sees it.
+type digested struct {
+	id       uuid.UUID
+	position int64
+	digest
 }
 
 // pendingStep is a step whose record may be repeated with higher counts.
@@ -88,7 +123,6 @@ const maxPending = 64
 type mark struct {
 	position int64
 	prompt   uuid.UUID
-	text     string
 	model    string
 }
 
@@ -112,83 +146,63 @@ func (b *branchMarks) at(position int64) mark {
 
 func modelIn(m *ctxdir.Metadata) string { return chat.ObjectOf(m.Config).Text("model_id") }
 
-// each passes every message to read, once, and calls end after each branch.
-func (s *scan) each(read func(*ctxdir.Message), end func()) {
-	branches, err := s.c.Branches(s.ctx)
-	if err != nil {
-		s.fail(err)
-		return
-	}
-	for _, info := range branches {
-		b, err := s.c.Branch(info.Name)
+// scanned is the source that reads the messages.
+func (s *scan) scanned(estimates bool, read func(*digested), end func()) error {
+	return s.each(func(b *ctxdir.BranchInfo) error {
+		branch, err := s.c.Branch(b.Name)
 		if err != nil {
-			s.fail(err)
-			return
+			return err
 		}
-		s.branch = info.Name
-		if s.marks[info.Name] == nil {
-			s.marks[info.Name] = &branchMarks{from: s.marks[info.From], shared: info.Shared}
-		}
-		for m, err := range b.Messages(s.ctx, info.Shared, ctxdir.End) {
+		for m, err := range branch.Messages(s.ctx, b.Shared, ctxdir.End) {
 			if err != nil {
-				s.fail(err)
-				return
+				return err
 			}
-			if m.Unavailable == nil {
-				read(m)
+			if m.Unavailable != nil {
+				continue
 			}
-			if s.stopped {
-				return
+			is := digested{id: m.ID, position: m.Position}
+			if estimates {
+				is.estimate(m)
+			} else {
+				is.digest = recordsAndPrompt(m, func() (json.RawMessage, error) { return m.Texts(s.ctx) })
 			}
+			if read(&is); s.stopped {
+				return nil
+			}
+		}
+		return nil
+	}, end)
+}
+
+// each calls read for every branch, which reads the messages that no branch before has, and then end.
+func (s *scan) each(read func(*ctxdir.BranchInfo) error, end func()) error {
+	for i := range s.branches {
+		b := &s.branches[i]
+		s.branch = b.Name
+		if s.marks[b.Name] == nil {
+			s.marks[b.Name] = &branchMarks{from: s.marks[b.From], shared: b.Shared}
+		}
+		if err := read(b); err != nil || s.stopped {
+			return err
 		}
 		if end(); s.stopped {
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
-func (s *scan) fail(err error) {
-	s.stopped = true
-	s.yield(Step{Context: s.c.ID()}, err)
-}
-
-// message reads the records of a message.
-func (s *scan) message(m *ctxdir.Message) {
-	s.prompt(m)
-	if !mayRecord(m.Stored) {
-		return
+// message counts the records of a message.
+func (s *scan) message(m *digested) {
+	if m.prompt {
+		s.mark(m.position, func(now *mark) { now.prompt = m.id })
 	}
-	body, err := s.textsOf(m)
-	if err != nil {
-		s.fail(err)
-		return
+	if m.next != "" {
+		s.mark(m.position, func(now *mark) { now.model = m.next })
 	}
-	records, model := recordsOf(body)
-	if model != "" {
-		s.mark(m.Position, func(now *mark) { now.model = model })
+	for i := range m.records {
+		s.add(m, i, &m.records[i])
 	}
-	for i := range records {
-		s.add(m, i, &records[i])
-	}
-}
-
-// maxShort bounds the texts that records need, in bytes. Only a store with a low threshold has them in blobs.
-const maxShort = 1 << 10
-
-// textsOf is a message with its short texts in their places.
-func (s *scan) textsOf(m *ctxdir.Message) (json.RawMessage, error) {
-	payloads, err := m.Payloads()
-	if err != nil || !slices.ContainsFunc(payloads, func(p ctxdir.Payload) bool { return !p.Binary && p.Size < maxShort }) {
-		return m.Stored, nil
-	}
-	texts, err := m.Texts(s.ctx)
-	if s.ctx.Err() != nil {
-		return nil, s.ctx.Err()
-	}
-	if len(texts) == 0 || err != nil {
-		return m.Stored, nil
-	}
-	return texts, nil
 }
 
 // mark begins another mark.
@@ -204,30 +218,8 @@ func (s *scan) mark(position int64, change func(*mark)) {
 	b.own = append(b.own, now)
 }
 
-// maxPrompt bounds the beginning of a prompt, in bytes.
-const maxPrompt = 120
-
-// toolResult is in most messages that have the role of a user and are not a person's. It saves parsing them.
-var toolResult = []byte(`"type":"tool_result"`)
-
-// prompt notes a message of a person.
-func (s *scan) prompt(m *ctxdir.Message) {
-	if chat.Voice(m.Role) != chat.User || bytes.Contains(m.Stored, toolResult) || chat.Bookkeeping(m.Stored) {
-		return
-	}
-	for _, p := range chat.Parts(m.Stored) {
-		text := strings.TrimSpace(p.Text)
-		if p.Kind != chat.Text || text == "" {
-			continue
-		}
-		text = strings.Clone(strings.ToValidUTF8(text[:min(len(text), maxPrompt)], ""))
-		s.mark(m.Position, func(now *mark) { now.prompt, now.text = m.ID, text })
-		return
-	}
-}
-
 // add adds the record number i of a message.
-func (s *scan) add(m *ctxdir.Message, i int, r *record) {
+func (s *scan) add(m *digested, i int, r *record) {
 	if r.sums {
 		s.difference(r)
 		if r.tokens.Total == 0 && r.cost == 0 {
@@ -255,14 +247,11 @@ func (s *scan) add(m *ctxdir.Message, i int, r *record) {
 }
 
 // pendingOf is the step of record i of a message.
-func (s *scan) pendingOf(m *ctxdir.Message, i int, r *record) pendingStep {
-	p := pendingStep{key: s.keyOf(m.ID, i, r), step: s.step(r)}
-	now := s.marks[s.branch].at(m.Position + 1)
-	p.step.Branch, p.step.Position, p.step.Message, p.step.Prompt, p.step.Text = s.branch, m.Position, m.ID, now.prompt, now.text
+func (s *scan) pendingOf(m *digested, i int, r *record) pendingStep {
+	p := pendingStep{key: s.keyOf(m.id, i, r), step: s.step(r)}
+	now := s.marks[s.branch].at(m.position + 1)
+	p.step.Branch, p.step.Position, p.step.Message, p.step.Prompt, p.step.At = s.branch, m.position, m.id, now.prompt, m.at
 	p.step.Model = cmp.Or(r.model, now.model, s.model)
-	if p.step.At = m.CreatedAt; p.step.At.IsZero() {
-		p.step.At = m.StoredAt
-	}
 	return p
 }
 
@@ -291,20 +280,17 @@ func (s *scan) emit(p pendingStep) {
 }
 
 // keyOf identifies the call of record i of a message.
-func (s *scan) keyOf(id uuid.UUID, i int, r *record) (key callKey) {
-	text := r.key
+func (s *scan) keyOf(id uuid.UUID, i int, r *record) callKey {
 	switch {
-	case text == "":
-		text = "message " + id.String() + " " + string(rune('0'+i))
+	case r.key == callKey{}:
+		return sumKey("message " + id.String() + " " + string(rune('0'+i)))
 	case r.local:
 		if s.space == "" {
 			s.space = s.root(s.c.ID(), s.c.Metadata().ParentID).String()
 		}
-		text = s.space + " " + text
+		return sumKey(s.space + " " + string(r.key[:]))
 	}
-	sum := sha256.Sum256([]byte(text))
-	copy(key[:], sum[:])
-	return key
+	return r.key
 }
 
 // maxAncestors bounds a chain of parents, which may be a circle.

@@ -32,8 +32,7 @@ type Step struct {
 	Branch   string // the first branch that shows the record
 	Position int64
 	Message  uuid.UUID // the message with the record, uuid.Nil if it is in the metadata
-	Prompt   uuid.UUID // the person's last message before it, uuid.Nil if there is none
-	Text     string    // the beginning of the prompt
+	Prompt   uuid.UUID // the person's last message before it, uuid.Nil if there is none; see [PromptText]
 	At       time.Time
 	Model    string // "" if unknown
 	Calls    int64  // 1, or the number of calls that the tool records together
@@ -69,21 +68,15 @@ func (s *Sum) Add(step *Step) {
 }
 
 func (t *Tokens) add(o Tokens) {
-	for _, n := range []struct {
-		to *int64
-		by int64
-	}{
-		{&t.Input, o.Input},
-		{&t.CacheRead, o.CacheRead},
-		{&t.CacheWrite, o.CacheWrite},
-		{&t.Output, o.Output},
-		{&t.Reasoning, o.Reasoning},
-		{&t.Total, o.Total},
-		{&t.fresh, o.fresh},
-		{&t.said, o.said},
-	} {
-		*n.to = plus(*n.to, n.by)
+	by := o.fields()
+	for i, to := range t.fields() {
+		*to = plus(*to, *by[i])
 	}
+}
+
+// fields are the counts.
+func (t *Tokens) fields() [8]*int64 {
+	return [...]*int64{&t.Input, &t.CacheRead, &t.CacheWrite, &t.Output, &t.Reasoning, &t.Total, &t.fresh, &t.said}
 }
 
 // minus subtracts earlier sums.

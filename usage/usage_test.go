@@ -352,7 +352,11 @@ func TestPrompts(t *testing.T) {
 	add(t, fork, call, `{"role":"user","content":"third"}`, call)
 	var got []string
 	for step := range steps(t, s, c.ID()) {
-		got = append(got, fmt.Sprint(step.Branch, " ", step.Position, " ", step.Text))
+		text, err := usage.PromptText(t.Context(), c, &step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, fmt.Sprint(step.Branch, " ", step.Position, " ", text))
 	}
 	want := []string{"main 1 first", "main 3 first", "main 5 second", "alt 3 first", "alt 5 third"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -72,7 +72,7 @@ for each project, or with --contexts for each conversation. Tokens and cost are 
 usage". Below are figures about the store.
 
   folder size      the files of the store
-  query time       of searches in the index, if there is one: their median
+  query time       of searches in the index: their median
   token reduction  how much smaller than whole conversations the contexts are
                    that "ctxtool context" assembles with the setting max_tokens;
                    the tokens of conversations are estimated from their sizes
@@ -113,10 +113,13 @@ func (r *statsRun) run(ctx context.Context, s *ctxdir.Store, args []string) erro
 		ids[i] = all[i].ID
 		at[ids[i]] = r.add(&all[i])
 	}
-	counter := tokens.NewCounter(s)
-	failed, err := eachContext(ctx, r.a, "Reading", ids, func(id uuid.UUID) (struct{}, error) {
-		return struct{}{}, withOpen(ctx, s, id, func(c *ctxdir.Context) error { return r.count(ctx, counter, c, at[id]) })
-	}, func(uuid.UUID, struct{}) error { return nil })
+	failed := 0
+	err = r.a.countTokens(ctx, s, func(counter *tokens.Counter) error {
+		failed, err = eachContext(ctx, r.a, "Reading", ids, func(id uuid.UUID) (struct{}, error) {
+			return struct{}{}, withOpen(ctx, s, id, func(c *ctxdir.Context) error { return r.count(ctx, counter, c, at[id]) })
+		}, func(uuid.UUID, struct{}) error { return nil })
+		return err
+	})
 	if err == nil {
 		err = r.measure(ctx, s, all)
 	}

@@ -89,7 +89,7 @@ func (r *statsRun) metrics() *table {
 	if r.queries > 0 {
 		t.add(nil, "query time", fmt.Sprintf("%.1f ms", milliseconds(r.query)), "median of "+queriesText(r.queries))
 	} else {
-		t.add(nil, "query time", "n/a", `"ctxtool index" makes a search index`)
+		t.add(nil, "query time", "n/a", "no search index, or no title with a word")
 	}
 	if r.whole > 0 {
 		t.add(nil, "token reduction", fmt.Sprintf("%.1f %%", r.reduction()*100),

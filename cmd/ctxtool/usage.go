@@ -81,6 +81,8 @@ type usageRun struct {
 	at       map[string]*usageRow
 	sum      tokens.Sum
 	counted  int // contexts
+	prompt   uuid.UUID
+	text     string // of the prompt
 }
 
 type usageRow struct {
@@ -155,10 +157,13 @@ func (r *usageRun) run(ctx context.Context, s *ctxdir.Store, args []string) erro
 	if err != nil {
 		return err
 	}
-	counter := tokens.NewCounter(s)
-	failed, err := eachContext(ctx, r.a, "Reading", ids, func(id uuid.UUID) (struct{}, error) {
-		return struct{}{}, withOpen(ctx, s, id, func(c *ctxdir.Context) error { return r.count(ctx, counter, c) })
-	}, func(uuid.UUID, struct{}) error { return nil })
+	failed := 0
+	err = r.a.countTokens(ctx, s, func(counter *tokens.Counter) error {
+		failed, err = eachContext(ctx, r.a, "Reading", ids, func(id uuid.UUID) (struct{}, error) {
+			return struct{}{}, withOpen(ctx, s, id, func(c *ctxdir.Context) error { return r.count(ctx, counter, c) })
+		}, func(uuid.UUID, struct{}) error { return nil })
+		return err
+	})
 	if err == nil {
 		r.counted = len(ids) - failed
 		err = r.print(s)
@@ -189,7 +194,10 @@ func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 		}
 		step.Charge(r.prices)
 		r.sum.Add(&step)
-		row := r.row(&step)
+		row, err := r.row(ctx, c, &step)
+		if err != nil {
+			return err
+		}
 		row.sum.Add(&step)
 		if r.by == "step" && r.json { // there may be many: none is kept
 			if err := r.a.record(row.record()); err != nil {
@@ -202,21 +210,21 @@ func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 }
 
 // row is the row of a step.
-func (r *usageRun) row(step *tokens.Step) *usageRow {
+func (r *usageRun) row(ctx context.Context, c *ctxdir.Context, step *tokens.Step) (row *usageRow, err error) {
 	u := usageRecord{Record: "usage", By: r.by}
 	at := step.At.Local()
-	context := step.Context.String()
+	id := step.Context.String()
 	switch r.by {
 	case "model":
 		u.Key = step.Model
 	case "project":
 		u.Key = r.projects[step.Context]
 	case "context":
-		u.Key, u.Text = context, r.titles[step.Context]
+		u.Key, u.Text = id, r.titles[step.Context]
 	case "day":
 		u.Key = at.Format(time.DateOnly)
 	default:
-		u.Context, u.Branch, u.At, u.Text = context, step.Branch, &at, step.Text
+		u.Context, u.Branch, u.At = id, step.Branch, &at
 		u.Prompt = idText(step.Prompt)
 		if u.Key = u.Prompt; r.by != "prompt" {
 			u.ID, u.Position = idText(step.Message), &step.Position
@@ -227,15 +235,32 @@ func (r *usageRun) row(step *tokens.Step) *usageRow {
 		}
 	}
 	place := u.Context + "/" + u.Key
-	if row := r.at[place]; row != nil && r.by != "step" {
-		return row
+	if row = r.at[place]; row != nil && r.by != "step" {
+		return row, nil
 	}
-	row := &usageRow{usageRecord: u}
+	if u.Prompt != "" {
+		if u.Text, err = r.promptText(ctx, c, step); err != nil {
+			return nil, err
+		}
+	}
+	row = &usageRow{usageRecord: u}
 	r.rows = append(r.rows, row)
 	if r.by != "step" {
 		r.at[place] = row
 	}
-	return row
+	return row, nil
+}
+
+// promptText returns the beginning of the prompt of a step. Most steps have that of the step before.
+func (r *usageRun) promptText(ctx context.Context, c *ctxdir.Context, step *tokens.Step) (string, error) {
+	if r.prompt != step.Prompt {
+		text, err := tokens.PromptText(ctx, c, step)
+		if err != nil {
+			return "", err
+		}
+		r.prompt, r.text = step.Prompt, text
+	}
+	return r.text, nil
 }
 
 // record is the row as a record, with its sums.
