@@ -193,3 +193,39 @@ func TestDigestsForget(t *testing.T) {
 		t.Errorf("%d steps of 1", n)
 	}
 }
+
+// TestDigestsOfForks: estimates count the messages that branches share once.
+func TestDigestsOfForks(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	x := openIndex(t, s)
+	c, err := s.Create(t.Context(), ctxdir.Metadata{})
+	check(t, err)
+	defer c.Close()
+	add := func(b *ctxdir.Branch, texts ...string) {
+		for i, text := range texts {
+			body := fmt.Appendf(nil, `{"role":%q,"content":%q}`, []string{"user", "assistant"}[i%2], text)
+			_, err := b.Append(t.Context(), ctxdir.Draft{Body: body})
+			check(t, err)
+		}
+	}
+	add(c.Active(), "one question", "one answer", "another question", "another answer", "a third one", "a third answer")
+	fork, err := c.Active().Fork(t.Context(), "fork", 3)
+	check(t, err)
+	add(fork, "on the fork", "as you say")
+	again, err := fork.Fork(t.Context(), "again", 4)
+	check(t, err)
+	add(again, "on its fork", "so be it")
+	if n := sameSteps(t, "forked", s, x); n != 5 {
+		t.Errorf("%d steps of 5", n)
+	}
+	check(t, c.Active().Rewind(t.Context(), 5))
+	add(c.Active(), "instead of the third one", "no")
+	if n := sameSteps(t, "rewound", s, x); n != 5 {
+		t.Errorf("%d steps of 5", n)
+	}
+	check(t, c.Active().Rewind(t.Context(), 1)) // the fork has a part of the line that it shows for itself now
+	add(c.Active(), "instead of all")
+	if n := sameSteps(t, "rewound again", s, x); n != 3 {
+		t.Errorf("%d steps of 3", n)
+	}
+}
