@@ -34,9 +34,9 @@ type digest struct {
 	said, heard int64 // estimates of the tokens that the speaker says, and that tools answer
 }
 
-// Digestion returns the data of the digest of a message. texts returns the message with its texts in their places, as
-// [ctxdir.Message.Texts] does; it is called only if the texts of records are in blobs. An error of ctx, or of a message
-// that cannot be parsed, is returned by texts alone: the data is then that of the message as it is stored.
+// Digestion returns the data of the digest of a message, nil for one that adds nothing. texts returns the message with
+// its texts in their places, as [ctxdir.Message.Texts] does. It is called only if short texts are in blobs; if it fails,
+// the message counts as it is stored.
 func Digestion(m *ctxdir.Message, texts func() (json.RawMessage, error)) []byte {
 	d := recordsAndPrompt(m, texts)
 	d.estimate(m)
