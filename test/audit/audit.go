@@ -108,8 +108,8 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	o.Problems = append(o.Problems, problems...)
 }
 
-// repair checks, repairs, and checks again: then there must be nothing. The first check finds warnings at the most:
-// nothing here damages what was flushed.
+// repair checks, repairs, and checks again: then there must be nothing but a purge that the next collection completes.
+// The first check finds warnings at the most: nothing here damages what was flushed.
 func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
@@ -129,13 +129,29 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 	for _, err := range writer.Parts(err) {
 		o.problem(Unsettled, "repair: %v", err)
 	}
+	left := o.findings(ctx, s)
+	if slices.ContainsFunc(left, func(f ctxdir.Finding) bool { return f.Kind == "erasing" }) {
+		// A purge was interrupted: the next collection completes it.
+		if _, err := s.Collect(ctx, ctxdir.CollectOptions{All: true}); err != nil {
+			o.problem(Unsettled, "collect after the repair: %v", err)
+		}
+		left = append(slices.DeleteFunc(left, func(f ctxdir.Finding) bool { return f.Kind == "erasing" }), o.findings(ctx, s)...)
+	}
+	for _, f := range left {
+		o.problem(Unsettled, "%s (%s) is there after the repair: %s, %s %s", f.Kind, f.Severity, f.Context, f.Path, f.Detail)
+	}
+}
+
+// findings returns what a check finds after the repair.
+func (o *Outcome) findings(ctx context.Context, s *ctxdir.Store) (all []ctxdir.Finding) {
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check after the repair: %v", err)
 			continue
 		}
-		o.problem(Unsettled, "%s (%s) is there after the repair: %s, %s %s", f.Kind, f.Severity, f.Context, f.Path, f.Detail)
+		all = append(all, f)
 	}
+	return all
 }
 
 // goOn does what comes next: an append to each context, where its branch ends; and what was being migrated is migrated.
