@@ -128,7 +128,7 @@ const (
 
 // A digest is, as bytes: its flags; said, heard, and the number of records as unsigned varints; the name of the model
 // of the calls that follow; then, if it is a reply or has records, its time as seconds since 1970 (a varint) and
-// nanoseconds (an unsigned one); then the records. A record is its flags, the key (16 bytes), the model, eight counts and the
+// nanoseconds (an unsigned one); then the records. A record is its flags, the key (16 bytes), the model, nine counts and the
 // number of calls as unsigned varints, and the cost as an IEEE double, big-endian, if it is known. A name is its length, an unsigned
 // varint, and its bytes. What a flag denies is left out.
 

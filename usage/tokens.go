@@ -13,7 +13,7 @@ const maxCount = 1 << 40
 
 // memberNames are the names of a count in the records of tools and providers. A path names a member of a member.
 var memberNames = struct {
-	input, toolInput, output, cacheRead, cachedInput, cacheWrite, writtenInput, reasoning, thoughts [][]string
+	input, toolInput, output, cacheRead, cachedInput, cacheWrite, hour, writtenInput, reasoning, thoughts [][]string
 }{
 	input:     paths("input_tokens", "prompt_tokens", "input", "inputTokens", "promptTokens", "promptTokenCount", "tokens_sent"),
 	toolInput: paths("tool", "toolUsePromptTokenCount"),
@@ -28,6 +28,7 @@ var memberNames = struct {
 		[]string{"input_token_details", "cache_read"},
 	),
 	cacheWrite: append(paths("cache_creation_input_tokens", "cacheWrite"), []string{"cache", "write"}),
+	hour:       [][]string{{"cache_creation", "ephemeral_1h_input_tokens"}},
 	writtenInput: append( // a part of the input
 		paths("cache_write_tokens", "cacheWriteTokens"), []string{"input_token_details", "cache_creation"},
 	),
@@ -62,7 +63,8 @@ func tokensOf(v json.RawMessage) (t Tokens, ok bool) {
 	tool, _ := countIn(o, names.toolInput)
 	read, apart := countIn(o, names.cacheRead)
 	written, _ := countIn(o, names.cacheWrite)
-	t = Tokens{Input: input, CacheRead: read, CacheWrite: written, Output: output, fresh: input + tool, said: output}
+	hour, _ := countIn(o, names.hour)
+	t = Tokens{Input: input, CacheRead: read, CacheWrite: written, Output: output, fresh: input + tool, said: output, hour: hour}
 	if !apart {
 		t.CacheRead, _ = countIn(o, names.cachedInput)
 		if w, ok := countIn(o, names.writtenInput); ok {

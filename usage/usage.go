@@ -24,6 +24,7 @@ type Tokens struct {
 
 	fresh int64 // input that was neither read from the cache nor written to it
 	said  int64 // all output
+	hour  int64 // of CacheWrite, what stays in the cache for an hour
 }
 
 // Step is one call of a model, or several that the tool records only together.
@@ -39,6 +40,7 @@ type Step struct {
 	Tokens
 	Cost      float64 // in US dollars
 	Priced    bool    // Cost is known
+	Computed  bool    // Cost is not recorded but computed, see [Step.Charge]
 	Estimated bool    // the tool recorded no tokens: they are estimates, see [Estimate]
 }
 
@@ -48,8 +50,11 @@ type Sum struct {
 	Calls     int64
 	Estimated int64 // of Steps
 	Unpriced  int64 // of Steps
+	Computed  int64 // of Steps: their cost is not recorded but computed, see [Step.Charge]
 	Tokens
-	Cost float64 // of the others
+	UnpricedTokens int64   // of Total, those of unpriced steps
+	Cost           float64 // of the others
+	Rough          bool    // Cost has that of estimated tokens
 }
 
 // Add adds a step.
@@ -60,10 +65,15 @@ func (s *Sum) Add(step *Step) {
 	if step.Estimated {
 		s.Estimated++
 	}
+	if step.Computed {
+		s.Computed++
+	}
 	if step.Priced {
 		s.Cost += step.Cost
+		s.Rough = s.Rough || step.Estimated
 	} else {
 		s.Unpriced++
+		s.UnpricedTokens = plus(s.UnpricedTokens, step.Total)
 	}
 }
 
@@ -75,8 +85,8 @@ func (t *Tokens) add(o Tokens) {
 }
 
 // fields are the counts.
-func (t *Tokens) fields() [8]*int64 {
-	return [...]*int64{&t.Input, &t.CacheRead, &t.CacheWrite, &t.Output, &t.Reasoning, &t.Total, &t.fresh, &t.said}
+func (t *Tokens) fields() [9]*int64 {
+	return [...]*int64{&t.Input, &t.CacheRead, &t.CacheWrite, &t.Output, &t.Reasoning, &t.Total, &t.fresh, &t.said, &t.hour}
 }
 
 // minus subtracts earlier sums.
@@ -84,7 +94,7 @@ func (t Tokens) minus(o Tokens) Tokens {
 	return Tokens{
 		Input: max(t.Input-o.Input, 0), CacheRead: max(t.CacheRead-o.CacheRead, 0), CacheWrite: max(t.CacheWrite-o.CacheWrite, 0),
 		Output: max(t.Output-o.Output, 0), Reasoning: max(t.Reasoning-o.Reasoning, 0), Total: max(t.Total-o.Total, 0),
-		fresh: max(t.fresh-o.fresh, 0), said: max(t.said-o.said, 0),
+		fresh: max(t.fresh-o.fresh, 0), said: max(t.said-o.said, 0), hour: max(t.hour-o.hour, 0),
 	}
 }
 

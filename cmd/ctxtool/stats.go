@@ -30,8 +30,9 @@ type conversations struct {
 	Cost      *float64          `json:"cost,omitempty"`
 	Unpriced  int64             `json:"unpriced"`  // steps without a cost
 	Estimated int64             `json:"estimated"` // steps whose tokens are estimates
-	Models    []string          `json:"models"`    // the most used first
-	UpdatedAt time.Time         `json:"updated_at"`
+	costCounts
+	Models    []string  `json:"models"` // the most used first
+	UpdatedAt time.Time `json:"updated_at"`
 
 	sum     tokens.Sum
 	byModel map[string]int64 // tokens
@@ -48,6 +49,7 @@ type metricRecord struct {
 type statsRun struct {
 	a        *app
 	which    selection
+	prices   priceLists
 	contexts bool
 	limit    int
 
@@ -69,7 +71,7 @@ func (a *app) statsCmd() *cobra.Command {
 		Short: "Show what the store holds, by project",
 		Long: `Show what the store holds: contexts, messages, tokens that models used, their cost, and the models,
 for each project, or with --contexts for each conversation. Tokens and cost are those of "ctxtool
-usage". Below are figures about the store.
+usage", and take --prices as that does. Below are figures about the store.
 
   folder size      the files of the store
   query time       of searches in the index: their median
@@ -88,10 +90,14 @@ usage". Below are figures about the store.
 			if _, err := r.which.labels.parse(cmd); err != nil {
 				return err
 			}
+			if err := r.prices.load(); err != nil {
+				return err
+			}
 			return a.onStore(r.run)(cmd, args)
 		},
 	}
 	r.which.flags(cmd, "count")
+	r.prices.flag(cmd)
 	cmd.Flags().BoolVar(&r.contexts, "contexts", false, "show each conversation")
 	cmd.Flags().IntVar(&r.limit, "limit", 20, "show at most `N` rows to people; 0 for all")
 	return cmd
@@ -161,6 +167,7 @@ func (r *statsRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 		if err != nil {
 			return err
 		}
+		r.prices.charge(&step)
 		row.sum.Add(&step)
 		r.all.sum.Add(&step)
 		if step.Model != "" {
@@ -174,6 +181,7 @@ func (r *statsRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 // finish computes what the record of a row has from its sums.
 func (c *conversations) finish() {
 	c.Tokens, c.Unpriced, c.Estimated = c.sum.Total, c.sum.Unpriced, c.sum.Estimated
+	c.costCounts = costCounts{c.sum.Computed, c.sum.UnpricedTokens}
 	if c.sum.Unpriced < c.sum.Steps {
 		c.Cost = &c.sum.Cost
 	}

@@ -42,7 +42,11 @@ func (r *statsRun) print(s *ctxdir.Store) error {
 	if err := r.a.printf("\n"); err != nil {
 		return err
 	}
-	return r.a.printTable(r.metrics())
+	if err := r.a.printTable(r.metrics()); err != nil {
+		return err
+	}
+	r.prices.notes(r.a, &r.all.sum)
+	return nil
 }
 
 func (r *statsRun) table(s *ctxdir.Store) *table {
@@ -123,6 +127,8 @@ func (r *statsRun) printRecords() error {
 	metrics := []metricRecord{
 		{Name: "contexts", Value: all.Contexts}, {Name: "messages", Value: all.Messages}, {Name: "models", Value: len(all.Models)},
 		{Name: "tokens", Value: all.Tokens}, {Name: "steps", Value: all.sum.Steps}, {Name: "cost", Value: nil},
+		{Name: "computed", Value: all.sum.Computed}, {Name: "unpriced", Value: all.sum.Unpriced},
+		{Name: "unpriced_tokens", Value: all.sum.UnpricedTokens}, {Name: "prices", Value: r.prices.month},
 		{Name: "folder_bytes", Value: r.disk.Bytes}, {Name: "disk_bytes", Value: r.disk.Disk}, {Name: "query_ms", Value: nil},
 		{Name: "token_reduction", Value: nil}, {Name: "relevance", Value: nil},
 	}

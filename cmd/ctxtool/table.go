@@ -20,6 +20,7 @@ type table struct {
 	ends    []int // columns of which a cut keeps the end
 	bare    bool  // without head
 	drop    []int // columns to leave out if that is not enough, in this order
+	keep    int   // the width that a cut column keeps if that is possible, minWidth or more
 	records []any
 	rows    [][]string
 	styles  map[[2]int]string // of cells, by row and column
@@ -65,15 +66,17 @@ func (t *table) print(w io.Writer, width int, colours painter) error {
 
 // widths are the widths of the columns, negative for those that are left out.
 func (t *table) widths(width int) []int {
-	for left := 0; ; left++ {
-		widths, sum := t.widthsWithout(t.drop[:left], width)
-		if sum <= width || width == 0 || left == len(t.drop) {
+	for left := range len(t.drop) + 1 {
+		if widths, sum := t.widthsWithout(t.drop[:left], width, max(t.keep, minWidth)); sum <= width || width == 0 {
 			return widths
 		}
 	}
+	widths, _ := t.widthsWithout(t.drop, width, minWidth)
+	return widths
 }
 
-func (t *table) widthsWithout(dropped []int, width int) (widths []int, sum int) {
+// widthsWithout cuts columns to at least keep.
+func (t *table) widthsWithout(dropped []int, width, keep int) (widths []int, sum int) {
 	widths = make([]int, len(t.head))
 	sum = -2
 	for i := range t.head {
@@ -90,7 +93,7 @@ func (t *table) widthsWithout(dropped []int, width int) (widths []int, sum int) 
 	for _, i := range t.shrink {
 		if width > 0 && sum > width {
 			before := widths[i]
-			widths[i] = min(before, max(minWidth, before-(sum-width)))
+			widths[i] = min(before, max(keep, before-(sum-width)))
 			sum -= before - widths[i]
 		}
 	}

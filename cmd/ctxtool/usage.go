@@ -3,8 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
-	"os"
 	"slices"
 	"strings"
 	"time"
@@ -36,6 +34,8 @@ type usageSummary struct {
 	Record   string `json:"record"`
 	Contexts int    `json:"contexts"`
 	usageCounts
+	Prices         string   `json:"prices"`          // the month of the published prices
+	UnpricedModels []string `json:"unpriced_models"` // "" for unknown ones
 }
 
 type usageCounts struct {
@@ -50,11 +50,19 @@ type usageCounts struct {
 	Cost       *float64 `json:"cost,omitempty"`
 	Unpriced   int64    `json:"unpriced"`  // steps without a cost
 	Estimated  int64    `json:"estimated"` // steps whose tokens are estimates
+	costCounts
+}
+
+// costCounts say what a cost is of.
+type costCounts struct {
+	Computed       int64 `json:"computed"`        // steps whose cost is computed from prices, not recorded
+	UnpricedTokens int64 `json:"unpriced_tokens"` // of the steps without a cost
 }
 
 func countsOf(s *tokens.Sum) usageCounts {
 	u := usageCounts{
 		s.Steps, s.Calls, s.Input, s.CacheRead, s.CacheWrite, s.Output, s.Reasoning, s.Total, &s.Cost, s.Unpriced, s.Estimated,
+		costCounts{s.Computed, s.UnpricedTokens},
 	}
 	if s.Unpriced == s.Steps {
 		u.Cost = nil
@@ -68,13 +76,12 @@ var usageKeys = []string{"model", "project", "context", "day", "prompt", "messag
 type usageRun struct {
 	a            *app
 	by           string
-	pricesFile   string
+	prices       priceLists
 	which        selection
 	since, until string
 
 	json     bool
 	from, to time.Time
-	prices   tokens.Prices
 	projects map[uuid.UUID]string
 	titles   map[uuid.UUID]string
 	rows     []*usageRow
@@ -104,8 +111,10 @@ in its cache, and INPUT of Claude Code and opencode does not. TO CACHE is what i
 TOTAL counts each token once. A number with ~ is an estimate from texts, for conversations without
 records; --json says how many steps are.
 
-COST is in US dollars, as recorded. --prices FILE gives the prices of models for all other steps, as
-in model_prices_and_context_window.json of LiteLLM; ctxtool brings none.`,
+COST is in US dollars, as recorded. The cost of other steps is computed from list prices that come
+with ctxtool; a note names their month, and the models without a price. --prices FILE has prices
+that count before them, in the form of model_prices_and_context_window.json of LiteLLM. + marks a
+cost without that of unpriced steps, ~ one with that of estimates.`,
 		Example:           "  ctxtool usage\n  ctxtool usage --by day --since 720h\n  ctxtool usage 7c2f --by prompt",
 		Annotations:       exits("failed to read some contexts", ofStores...),
 		Args:              between(0, -1),
@@ -122,7 +131,7 @@ in model_prices_and_context_window.json of LiteLLM; ctxtool brings none.`,
 	flags.StringVar(&r.since, "since", "", "count steps at `T` or later")
 	flags.StringVar(&r.until, "until", "", "count steps before `T`")
 	r.which.flags(cmd, "count")
-	flags.StringVar(&r.pricesFile, "prices", "", "take the prices of models from `FILE`")
+	r.prices.flag(cmd)
 	_ = cmd.RegisterFlagCompletionFunc("by", cobra.FixedCompletions(usageKeys, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -138,18 +147,10 @@ func (r *usageRun) parse(cmd *cobra.Command) (err error) {
 	if r.to, err = parseTime(cmd, "--until", r.until); err != nil {
 		return err
 	}
-	if _, err = r.which.labels.parse(cmd); err != nil || r.pricesFile == "" {
+	if _, err = r.which.labels.parse(cmd); err != nil {
 		return err
 	}
-	f, err := os.Open(r.pricesFile)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	if r.prices, err = tokens.ReadPrices(f); err != nil {
-		return fmt.Errorf("%s: %w", r.pricesFile, err)
-	}
-	return nil
+	return r.prices.load()
 }
 
 func (r *usageRun) run(ctx context.Context, s *ctxdir.Store, args []string) error {
@@ -192,7 +193,7 @@ func (r *usageRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 		if !r.from.IsZero() && step.At.Before(r.from) || !r.to.IsZero() && !step.At.Before(r.to) {
 			continue
 		}
-		step.Charge(r.prices)
+		r.prices.charge(&step)
 		r.sum.Add(&step)
 		row, err := r.row(ctx, c, &step)
 		if err != nil {
@@ -283,7 +284,7 @@ func (r *usageRun) print(s *ctxdir.Store) error {
 				return err
 			}
 		}
-		return r.a.record(usageSummary{"summary", r.counted, countsOf(&r.sum)})
+		return r.a.record(usageSummary{"summary", r.counted, countsOf(&r.sum), r.prices.month, r.prices.models()})
 	}
 	if r.sum.Steps == 0 {
 		r.a.note("no model was called in %s", count(r.counted, "context"))
@@ -293,8 +294,6 @@ func (r *usageRun) print(s *ctxdir.Store) error {
 	if err := r.a.printTable(r.table(s)); err != nil {
 		return err
 	}
-	if all := &r.sum; all.Unpriced > 0 && all.Unpriced < all.Steps {
-		r.a.note("the cost is known for a part of the steps; --prices FILE gives it for others")
-	}
+	r.prices.notes(r.a, &r.sum)
 	return nil
 }

@@ -63,6 +63,12 @@ func (r *usageRun) table(s *ctxdir.Store) *table {
 	for i := first; i < len(t.head); i++ {
 		t.right = append(t.right, i)
 	}
+	t.keep = len("claude-sonnet-4-5-20250929")
+	for _, head := range []string{"REASONING", "TO CACHE"} {
+		if i := slices.Index(t.head, head); i >= 0 {
+			t.drop = append(t.drop, i)
+		}
+	}
 	for _, row := range r.rows {
 		t.add(nil, append(names(row), cells(&row.sum)...)...)
 	}
@@ -105,15 +111,22 @@ func (r *usageRun) names(s *ctxdir.Store, t *table) func(row *usageRow) []string
 	return func(row *usageRow) []string { return []string{cmp.Or(row.Key, "(unknown)")} }
 }
 
-// costText is a cost, with a + if it is not that of all steps.
+// costText is a cost, with a + if it is not that of all steps, and a ~ if it is that of estimates too.
 func costText(s *tokens.Sum) string {
-	switch {
-	case s.Unpriced == s.Steps:
+	if s.Steps == 0 {
 		return ""
-	case s.Unpriced > 0:
-		return "$" + dollars(s.Cost) + "+"
 	}
-	return "$" + dollars(s.Cost)
+	if s.Unpriced == s.Steps {
+		return "unpriced"
+	}
+	text := "$" + dollars(s.Cost)
+	if s.Rough {
+		text = "~" + text
+	}
+	if s.Unpriced > 0 {
+		text += "+"
+	}
+	return text
 }
 
 // dollars is an amount to the cent, or to two digits below a dime.

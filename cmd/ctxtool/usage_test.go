@@ -43,11 +43,11 @@ func TestUsageTable(t *testing.T) {
 	must(lines.String(), "append", exampleID, "--jsonl")
 	must("", "new", "--id", exampleItem)
 	must(`{"role":"assistant","content":"Hello."}`, "append", exampleItem, "--jsonl")
-	want := `MODEL                              STEPS   INPUT  CACHED  OUTPUT   TOTAL    COST
-claude-haiku-4-5                       2   2.00k   2.47M      50   2.47M   $1.00
-claude-opus-4-5-20251101-with-a-…      1   1.00k   1.23M      25   1.24M   $0.50
-(unknown)                              1       0       0      ~2      ~2
-total                                  4  ~3.00k   3.70M     ~77  ~3.71M  $1.50+
+	want := `MODEL                            STEPS   INPUT  CACHED  OUTPUT   TOTAL      COST
+claude-haiku-4-5                     2   2.00k   2.47M      50   2.47M     $1.00
+claude-opus-4-5-20251101-with-…      1   1.00k   1.23M      25   1.24M     $0.50
+(unknown)                            1       0       0      ~2      ~2  unpriced
+total                                4  ~3.00k   3.70M     ~77  ~3.71M    $1.50+
 `
 	if diff := cmp.Diff(want, p.onScreen(t, "usage")); diff != "" {
 		t.Error(diff)
@@ -69,6 +69,41 @@ total                                  4  ~3.00k   3.70M     ~77  ~3.71M  $1.50+
 	}
 	if one := p.onScreen(t, "stats", "--contexts", "--limit", "1"); !strings.Contains(one, "\n… 1 more\n") {
 		t.Error(one)
+	}
+}
+
+// TestUsageTableOfLongNames: the names of models stay whole, and lesser columns give way, as far as that helps.
+func TestUsageTableOfLongNames(t *testing.T) {
+	p := newInProcess(t)
+	if code := p.run(t.Context(), "", "new", "--id", exampleID); code != exitOK {
+		t.Fatal(p.stderr.String())
+	}
+	line := `{"type":"assistant","message":{"id":"msg_0123456789abcdef%d","model":"%s","usage":{"input_tokens":1234567,` +
+		`"output_tokens":1234567,"cache_read_input_tokens":1234567,"cache_creation_input_tokens":1234567,"reasoning":123456}}}` + "\n"
+	lines := fmt.Sprintf(line, 1, "claude-sonnet-4-5-20250929") + fmt.Sprintf(line, 2, "claude-sonnet-4-20250514")
+	if code := p.run(t.Context(), lines, "append", exampleID, "--jsonl"); code != exitOK {
+		t.Fatal(p.stderr.String())
+	}
+	want := `MODEL                       STEPS  INPUT  CACHED  OUTPUT  TOTAL    COST
+claude-sonnet-4-5-20250929      1  1.23M   1.23M   1.23M  4.94M  $45.19
+claude-sonnet-4-20250514        1  1.23M   1.23M   1.23M  4.94M  $45.19
+total                           2  2.47M   2.47M   2.47M  9.88M  $90.37
+`
+	if diff := cmp.Diff(want, p.onScreen(t, "usage")); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestPercent(t *testing.T) {
+	for _, test := range []struct {
+		part, whole int64
+		want        string
+	}{
+		{0, 0, "0 %"}, {0, 5, "0 %"}, {5, 5, "100 %"}, {1, 2, "50 %"}, {1, 3, "33.3 %"}, {1, 100_000, "< 0.1 %"}, {99_999, 100_000, "> 99.9 %"},
+	} {
+		if got := percent(test.part, test.whole); got != test.want {
+			t.Errorf("%d of %d: %s, want %s", test.part, test.whole, got, test.want)
+		}
 	}
 }
 

@@ -1,0 +1,115 @@
+package main
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"slices"
+	"strings"
+	"time"
+
+	tokens "github.com/ctxdir/ctxdir/usage"
+	"github.com/spf13/cobra"
+)
+
+// priceLists charge steps whose tools record no cost: first with the prices of a file, then with the published ones.
+type priceLists struct {
+	file     string
+	lists    []tokens.Prices
+	month    string           // of the published prices
+	unpriced map[string]int64 // tokens of models without a price
+}
+
+func (p *priceLists) flag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&p.file, "prices", "", "take the prices of models from `FILE` before the published ones")
+}
+
+func (p *priceLists) load() error {
+	published, month := tokens.PublishedPrices()
+	p.lists, p.month, p.unpriced = []tokens.Prices{published}, month, map[string]int64{}
+	if p.file == "" {
+		return nil
+	}
+	f, err := os.Open(p.file)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	own, err := tokens.ReadPrices(f)
+	if err != nil {
+		return fmt.Errorf("%s: %w", p.file, err)
+	}
+	p.lists = []tokens.Prices{own, published}
+	return nil
+}
+
+func (p *priceLists) charge(step *tokens.Step) {
+	for _, list := range p.lists {
+		step.Charge(list)
+	}
+	if !step.Priced {
+		p.unpriced[step.Model] += step.Total
+	}
+}
+
+// models are those without a price, that of the most tokens first, "" for unknown ones.
+func (p *priceLists) models() []string {
+	names := make([]string, 0, len(p.unpriced))
+	for name := range p.unpriced {
+		names = append(names, name)
+	}
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(p.unpriced[b], p.unpriced[a]), strings.Compare(a, b)) })
+	return names
+}
+
+// maxUnpriced bounds the models that a note names.
+const maxUnpriced = 5
+
+// notes says what part of the steps and tokens a cost is of, what it is computed from, and which models have no price.
+func (p *priceLists) notes(a *app, all *tokens.Sum) {
+	if all.Computed > 0 {
+		from := "list prices of " + monthText(p.month)
+		if p.file != "" {
+			from = oneLine(p.file) + " and " + from
+		}
+		a.note("the cost of %s of the steps is computed from %s", percent(all.Computed, all.Steps), from)
+	}
+	if all.Unpriced == 0 {
+		return
+	}
+	names := p.models()
+	rest := max(len(names)-maxUnpriced, 0)
+	text := make([]string, 0, maxUnpriced+1)
+	for _, name := range names[:len(names)-rest] {
+		text = append(text, oneLine(cmp.Or(name, "(unknown)")))
+	}
+	if rest > 0 {
+		text = append(text, fmt.Sprintf("%d more", rest))
+	}
+	a.note("the cost is that of %s of the steps and %s of the tokens; no price for %s", percent(all.Steps-all.Unpriced, all.Steps),
+		percent(all.Total-all.UnpricedTokens, all.Total), strings.Join(text, ", "))
+}
+
+// monthText is a month such as 2026-07 in words.
+func monthText(month string) string {
+	at, err := time.Parse("2006-01", month)
+	if err != nil {
+		return month
+	}
+	return at.Format("January 2006")
+}
+
+// percent is a share in percent; only nothing is 0, and only everything 100.
+func percent(part, whole int64) string {
+	share := 100 * float64(part) / float64(max(whole, 1))
+	switch {
+	case part > 0 && share < 0.1:
+		return "< 0.1 %"
+	case part < whole && share > 99.9:
+		return "> 99.9 %"
+	case share == math.Trunc(share):
+		return fmt.Sprintf("%.0f %%", share)
+	}
+	return fmt.Sprintf("%.1f %%", share)
+}
