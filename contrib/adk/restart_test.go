@@ -217,6 +217,60 @@ func TestFork(t *testing.T) {
 	get(t, s)
 }
 
+// TestRoles: events have the roles by which people and programs look for messages, and agents keep their names.
+func TestRoles(t *testing.T) {
+	store := newStore(t, t.TempDir())
+	s := adk.NewSessionService(store)
+	sess := create(t, s, nil)
+	events := []struct {
+		author, role string
+		content      *genai.Content
+	}{
+		{"user", "user", genai.NewContentFromText("Is it raining?", genai.RoleUser)},
+		{"weather_agent", "assistant", genai.NewContentFromFunctionCall("look", nil, genai.RoleModel)},
+		{"weather_agent", "tool", genai.NewContentFromFunctionResponse("look", nil, genai.RoleUser)},
+		{"weather_agent", "assistant", genai.NewContentFromText("No.", genai.RoleModel)},
+		{"other agent", "assistant", nil},
+	}
+	for i, e := range events {
+		made := event(fmt.Sprint("e", i))
+		made.Author, made.Content = e.author, e.content
+		if err := s.AppendEvent(t.Context(), sess, made); err != nil {
+			t.Fatal(err)
+		}
+	}
+	got := get(t, s).Events()
+	id, err := store.Resolve("adk/app/ada/s1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	err = store.Use(t.Context(), id, func(c *ctxdir.Context) error {
+		for m, err := range c.Active().Messages(t.Context(), 0, ctxdir.End) {
+			if err != nil {
+				return err
+			}
+			if e := events[m.Position]; m.Role != e.role || got.At(int(m.Position)).Author != e.author {
+				t.Errorf("event %d: role %q, author %q, want %q and %q", m.Position, m.Role, got.At(int(m.Position)).Author, e.role, e.author)
+			}
+		}
+		return nil
+	})
+	if err != nil || got.Len() != len(events) {
+		t.Errorf("%d events, %v", got.Len(), err)
+	}
+}
+
+// TestCreateOnBranch: a runner on a branch can begin a session.
+func TestCreateOnBranch(t *testing.T) {
+	s := adk.NewSessionService(newStore(t, t.TempDir()))
+	s = s.OnBranch("alt")
+	sess := create(t, s, map[string]any{"last": "none"})
+	if err := s.AppendEvent(t.Context(), sess, event("e1")); err != nil {
+		t.Fatal(err)
+	}
+	wantSession(t, get(t, s), "e1", "e1")
+}
+
 // TestUnavailable: an event that was erased leaves the others, and says so.
 func TestUnavailable(t *testing.T) {
 	store := newStore(t, t.TempDir())

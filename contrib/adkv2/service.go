@@ -37,7 +37,7 @@ func MustOpen(dir string) *SessionService {
 }
 
 // OnBranch returns a service that works on a branch of its sessions instead of the active one: pass it to a runner to
-// continue a fork. Its Delete removes only the branch.
+// continue a fork. A session that it creates begins with this branch. Its Delete removes only the branch.
 func (s *SessionService) OnBranch(name string) *SessionService {
 	return &SessionService{s.sessions.OnBranch(name)}
 }
@@ -100,7 +100,7 @@ func decodeEvent(e sessions.Event, failed error) (*session.Event, error) {
 	if failed == nil {
 		return unmarshalEvent(e.Body)
 	}
-	event := &session.Event{ID: e.ID, Author: e.Author, Timestamp: e.Time}
+	event := &session.Event{ID: e.ID, Author: e.Role, Timestamp: e.Time}
 	event.ErrorCode, event.ErrorMessage = "UNAVAILABLE", failed.Error()
 	return event, nil
 }
@@ -152,12 +152,28 @@ func (s *SessionService) AppendEvent(ctx context.Context, sess session.Session, 
 	if err != nil {
 		return fmt.Errorf("append event: %w", err)
 	}
-	e := sessions.Event{ID: event.ID, Author: event.Author, Type: "event", Time: event.Timestamp, Body: body}
+	e := sessions.Event{ID: event.ID, Role: roleOf(event), Type: "event", Time: event.Timestamp, Body: body}
 	if err := stored.data.Append(ctx, e, maps.Clone(event.Actions.StateDelta)); err != nil {
 		return fmt.Errorf("append event: %w", err)
 	}
 	stored.add(&kept)
 	return nil
+}
+
+// roleOf returns the role of an event for those who read the store. ADK has the name of the agent instead, which stays in
+// the stored event.
+func roleOf(event *session.Event) string {
+	if event.Content != nil {
+		for _, part := range event.Content.Parts {
+			if part != nil && part.FunctionResponse != nil {
+				return "tool"
+			}
+		}
+	}
+	if event.Author == "user" {
+		return "user"
+	}
+	return "assistant"
 }
 
 // ContextID returns the id of the context that holds a session, for what ctxdir offers beyond ADK: rewinds, archives,

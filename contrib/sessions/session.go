@@ -115,7 +115,7 @@ func (sess *Session) Append(ctx context.Context, e Event, delta map[string]any) 
 		return err
 	}
 	s, id := sess.service, sess.service.contextID(sess.Key)
-	draft := ctxdir.Draft{OriginID: e.ID, Role: e.Author, Type: e.Type, CreatedAt: e.Time, Body: e.Body}
+	draft := ctxdir.Draft{OriginID: e.ID, Role: e.Role, Type: e.Type, CreatedAt: e.Time, Body: e.Body}
 	if e.ID != "" {
 		draft.ID = ctxdir.DerivedID(id, e.ID)
 	}

@@ -27,19 +27,19 @@ type Service struct {
 // New returns the service of a framework; tool is its name, the same in all its versions.
 func New(store *ctxdir.Store, tool string) *Service { return &Service{store: store, tool: tool} }
 
-// OnBranch returns a service that reads and writes a branch of each session instead of the active one. Its Delete
-// removes only the branch.
+// OnBranch returns a service that reads and writes a branch of each session instead of the active one. A session that it
+// creates has this branch alone. Its Delete removes only the branch, and a session without another one.
 func (s *Service) OnBranch(name string) *Service {
 	return &Service{store: s.store, tool: s.tool, branch: name}
 }
 
 // Event is one event of a session.
 type Event struct {
-	ID     string // unique in the session: a second append of the same event does nothing
-	Author string
-	Type   string
-	Time   time.Time
-	Body   json.RawMessage // the framework's object
+	ID   string // unique in the session: a second append of the same event does nothing
+	Role string // user, assistant or tool
+	Type string
+	Time time.Time
+	Body json.RawMessage // the framework's object
 }
 
 // externalID joins names to an id that no other names have.
@@ -98,8 +98,24 @@ func (s *Service) Create(ctx context.Context, k Key, state map[string]any) (*Ses
 		return nil, err
 	}
 	sess := &Session{Key: k, service: s}
-	err = sess.readFrom(ctx, c)
-	return sess, errors.Join(err, c.Close())
+	if err = s.nameBranch(ctx, c); err == nil {
+		err = sess.readFrom(ctx, c)
+	}
+	if err = errors.Join(err, c.Close()); err != nil {
+		_, removed := s.store.Remove(ctx, c.ID())
+		return nil, errors.Join(err, removed)
+	}
+	return sess, nil
+}
+
+// nameBranch gives the branch of a new session the name that the service works on.
+func (s *Service) nameBranch(ctx context.Context, c *ctxdir.Context) error {
+	name := c.Metadata().ActiveBranch
+	if s.branch == "" || s.branch == name {
+		return nil
+	}
+	_, err := c.Commit(ctx, func(tx *ctxdir.Tx) error { return tx.RenameBranch(name, s.branch) })
+	return err
 }
 
 func existing(k Key) error {
@@ -146,7 +162,7 @@ func (s *Service) Get(ctx context.Context, k Key, sel Selection, each func(e Eve
 			if err != nil {
 				return err
 			}
-			e := Event{ID: cmp.Or(m.OriginID, m.ID.String()), Author: m.Role, Type: m.Type, Time: m.CreatedAt}
+			e := Event{ID: cmp.Or(m.OriginID, m.ID.String()), Role: m.Role, Type: m.Type, Time: m.CreatedAt}
 			e.Body, err = m.Body(ctx)
 			if err := each(e, err); err != nil {
 				return err
@@ -181,13 +197,22 @@ func (s *Service) List(ctx context.Context, app, user string) ([]*Session, error
 	return all, nil
 }
 
-// Delete moves a session to the trash of the store. It does nothing if there is no such session.
+// Delete moves a session to the trash of the store, or removes the branch that the service works on, unless it is the only
+// one. It does nothing if there is no such session.
 func (s *Service) Delete(ctx context.Context, k Key) error {
+	whole := s.branch == ""
 	var err error
-	if s.branch == "" {
+	if !whole {
+		err = s.store.Use(ctx, s.contextID(k), func(c *ctxdir.Context) error {
+			if all := c.Metadata().Branches; len(all) == 1 && all[0].Name == s.branch {
+				whole = true
+				return nil
+			}
+			return c.RemoveBranch(ctx, s.branch)
+		})
+	}
+	if err == nil && whole {
 		_, err = s.store.Remove(ctx, s.contextID(k))
-	} else {
-		err = s.store.Use(ctx, s.contextID(k), func(c *ctxdir.Context) error { return c.RemoveBranch(ctx, s.branch) })
 	}
 	if errors.Is(err, ctxdir.ErrNotExist) {
 		return nil
