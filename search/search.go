@@ -35,8 +35,10 @@ type Index struct {
 	names *directory
 }
 
-// Open opens the index of a store. The first [Index.Update] fills an empty one. If the store is open for reading, or
-// its folder cannot be written, the index is in memory. Close the index before the store.
+// Open opens the index of a store as the last [Index.Update] of any process left it, which may be empty or stale. It does
+// not follow the store: call Update, or [Index.UpdateContext], before a search that has to see new messages. If the store
+// is open for reading, or its folder cannot be written, the index is in memory, and begins with what the file has. Close
+// the index before the store.
 func Open(ctx context.Context, s *ctxdir.Store) (*Index, error) {
 	Attach(s)
 	x := &Index{e: bridge.Engine(s)}
