@@ -83,7 +83,7 @@ func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) e
 }
 
 func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{1, 4}}
+	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{4, 1}, names: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
 		if b.Active {

@@ -144,7 +144,7 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 		}
 		whole.Disk = &use
 	}
-	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}}
+	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}, names: []int{2}}
 	for _, b := range branches {
 		r := sizeRecord{
 			Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived,

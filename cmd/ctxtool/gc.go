@@ -44,7 +44,9 @@ the store. Archive old messages if the settings of the store say so: see "ctxtoo
 trash" lists and restores what was removed. With CONTEXT, collect only in these contexts.
 
 Verbs that write collect automatically: once a day, for at most two seconds. collected.jsonl in the
-store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents it.`,
+store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents it.
+
+Many items of a kind are one line with their number, unless --verbose is given. --json prints each.`,
 		Example: `  ctxtool gc --dry-run
   ctxtool gc --grace 720h`,
 		Annotations:       exits("failed to collect some items", ofStores...),
@@ -83,6 +85,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 	kinds := map[string]int{}
 	contexts := map[uuid.UUID]bool{}
 	items, failed, purged, size := 0, 0, 0, int64(0)
+	lines := itemLines{a: a}
 	print := func(x ctxdir.Item) error {
 		if x.Context != uuid.Nil {
 			contexts[x.Context] = true
@@ -92,7 +95,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		if size += x.Bytes; x.Purged {
 			purged++
 		}
-		return a.printItem(x, x.Purged)
+		return lines.add(x, x.Purged)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
 		o.Report, o.Archived = report, a.collectArchived
@@ -103,7 +106,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		_, err := s.Collect(ctx, o)
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, lines.print()); err != nil {
 		return err
 	}
 	format := "moved %s to the trash and purged %s (%s)"
@@ -139,16 +142,6 @@ func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOp
 	}
 	moved := count(len(plan)-purged, "item")
 	return a.confirm(ctx, "Move %s to the trash and purge %s (%s)?", moved, humanCount(int64(purged)), humanSize(size))
-}
-
-// printItem prints an item that moved to the trash, or was purged.
-func (a *app) printItem(t ctxdir.Item, purged bool) error {
-	r := itemRecordOf(t, purged, a.dryRun)
-	did := r.Record
-	if a.dryRun {
-		did = map[string]string{"trashed": "would trash", "purged": "would purge"}[did]
-	}
-	return a.result(r, "%-7s  %9s  %s  %s", did, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
 }
 
 // collectArchived prints what a collection archived in a context.

@@ -214,10 +214,12 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 	a.page()
 	t := table{
 		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
+		keep: map[int]int{1: titleWidth}, drop: []int{2},
 	}
 	if f.long {
 		t.head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
-		t.right, t.shrink, t.drop = []int{5, 6, 7}, []int{1, 4, 3}, []int{8, 7, 5, 6}
+		t.right, t.shrink, t.names = []int{5, 6, 7}, []int{1, 4, 3}, []int{3, 4}
+		t.keep, t.drop = map[int]int{1: titleWidth, 3: nameWidth, 4: nameWidth}, []int{8, 7, 5, 4, 3, 6, 2}
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
@@ -228,7 +230,10 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
-		t.shrink = append(t.shrink, len(t.head))
+		t.shrink, t.keep[len(t.head)] = append(t.shrink, len(t.head)), titleWidth
+		if !f.long {
+			t.drop = append(t.drop, 4, 3)
+		}
 		t.head = append(t.head, "PROBLEM")
 	}
 	id := uuid.UUID.String

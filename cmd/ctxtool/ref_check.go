@@ -86,7 +86,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		return rerr
 	}
 	a.page()
-	t := table{head: []string{"#", "STATUS", "FILE", "LINES", "NOTE"}, right: []int{0}, shrink: []int{4, 2}}
+	t := table{head: []string{"#", "STATUS", "FILE", "LINES", "NOTE"}, right: []int{0}, shrink: []int{4, 2}, ends: []int{2}}
 	sum := checkedSummary{"summary", len(all), map[reference.Status]int{}}
 	for i := range all {
 		r := &all[i]

@@ -124,7 +124,7 @@ func (f *refFlags) eachReferences(ctx context.Context, a *app, c *ctxdir.Context
 
 func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags) error {
 	s := refSummary{Record: "summary", Context: c.ID().String(), seen: map[string]bool{}}
-	t := table{head: []string{"#", "FILE", "LINES", "SIZE", "FROM", "COMMIT"}, right: []int{0, 3}, shrink: []int{1}}
+	t := table{head: []string{"#", "FILE", "LINES", "SIZE", "FROM", "COMMIT"}, right: []int{0, 3}, shrink: []int{1}, ends: []int{1}}
 	branch, err := branchOf(c, f.branch)
 	if err != nil {
 		return err

@@ -145,6 +145,76 @@ ID  TITLE
 	}
 }
 
+// TestTableGivesWidthToNames: lesser columns go before a title is short, and before two names look alike.
+func TestTableGivesWidthToNames(t *testing.T) {
+	models := []string{"claude-opus-4-5-20251101", "claude-opus-4-6-20251101", "claude-haiku-4-5-20251001"}
+	tab := table{
+		head: []string{"TITLE", "MODEL", "SIZE", "UPDATED"}, shrink: []int{0, 1}, keep: map[int]int{0: 20, 1: 14},
+		names: []int{1}, drop: []int{3, 2, 1},
+	}
+	for _, model := range models {
+		tab.add(nil, "A title of some length, and more", model, "12.3 KiB", "2026-05-04 10:00")
+	}
+	tests := []struct {
+		width int
+		want  string
+	}{
+		{100, `
+TITLE                             MODEL                      SIZE      UPDATED
+A title of some length, and more  claude-opus-4-5-20251101   12.3 KiB  2026-05-04 10:00
+A title of some length, and more  claude-opus-4-6-20251101   12.3 KiB  2026-05-04 10:00
+A title of some length, and more  claude-haiku-4-5-20251001  12.3 KiB  2026-05-04 10:00
+`},
+		{60, `
+TITLE                    MODEL                      SIZE
+A title of some length…  claude-opus-4-5-20251101   12.3 KiB
+A title of some length…  claude-opus-4-6-20251101   12.3 KiB
+A title of some length…  claude-haiku-4-5-20251001  12.3 KiB
+`},
+		{53, `
+TITLE                 MODEL                  SIZE
+A title of some len…  claude-opu…5-20251101  12.3 KiB
+A title of some len…  claude-opu…6-20251101  12.3 KiB
+A title of some len…  claude-hai…5-20251001  12.3 KiB
+`},
+		{46, `
+TITLE                 MODEL
+A title of some len…  claude-opus-4-5-20251101
+A title of some len…  claude-opus-4-6-20251101
+A title of some len…  claude-haiku…-5-20251001
+`},
+		{30, `
+TITLE
+A title of some length, and m…
+A title of some length, and m…
+A title of some length, and m…
+`},
+	}
+	for _, test := range tests {
+		var b strings.Builder
+		if err := tab.print(&b, test.width, false); err != nil {
+			t.Fatal(err)
+		}
+		if got := "\n" + b.String(); got != test.want {
+			t.Errorf("%d columns:%s\nwanted%s", test.width, got, test.want)
+		}
+	}
+}
+
+func TestShortenMiddle(t *testing.T) {
+	for _, test := range []struct {
+		name string
+		n    int
+		want string
+	}{
+		{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "abc…fg"}, {"abcdefgh", 5, "ab…gh"}, {"日本語の題名", 8, "日本…名"}, {"abc", 1, "…"},
+	} {
+		if got := shortenMiddle(test.name, test.n); got != test.want {
+			t.Errorf("%q to %d: %q, wanted %q", test.name, test.n, got, test.want)
+		}
+	}
+}
+
 func TestShorten(t *testing.T) {
 	tests := []struct {
 		text string

@@ -53,10 +53,11 @@ func (r *statsRun) table(s *ctxdir.Store) *table {
 	short := shortIDsIn(s)
 	t := &table{
 		head: []string{"PROJECT", "CONTEXTS", "MESSAGES", "TOKENS", "COST", "MODELS", "UPDATED"}, right: []int{1, 2, 3, 4}, shrink: []int{5, 0},
+		keep: map[int]int{0: titleWidth, 5: titleWidth}, names: []int{0}, drop: []int{5, 2, 1},
 	}
 	if r.contexts {
 		t.head[0], t.head[1] = "TITLE", "CONTEXT"
-		t.right, t.shrink = t.right[1:], []int{5, 0}
+		t.right, t.names, t.drop = t.right[1:], nil, []int{5, 2}
 	}
 	rows := r.rows
 	if r.limit > 0 && len(rows) > r.limit {

@@ -12,22 +12,29 @@ import (
 )
 
 // table aligns rows in columns, or prints their records with --json. If the rows are wider than the terminal, it cuts
-// the columns in shrink.
+// the columns in shrink to the widths in keep, then leaves out the columns in drop, and at last cuts to minWidth.
 type table struct {
 	head    []string
-	right   []int // columns aligned to the right
-	shrink  []int // columns to cut, in this order
-	ends    []int // columns of which a cut keeps the end
-	bare    bool  // without head
-	drop    []int // columns to leave out if that is not enough, in this order
-	keep    int   // the width that a cut column keeps if that is possible, minWidth or more
+	right   []int       // columns aligned to the right
+	shrink  []int       // columns to cut, in this order
+	keep    map[int]int // widths that cut columns keep while others can be left out; minWidth for those without
+	ends    []int       // columns of which a cut keeps the end
+	names   []int       // columns of names, which a cut shortens in the middle, and keeps distinct while others can be left out
+	bare    bool        // without head
+	drop    []int       // columns to leave out, in this order
 	records []any
 	rows    [][]string
 	styles  map[[2]int]string // of cells, by row and column
 }
 
-// minWidth is the width that a cut column keeps.
+// minWidth is the least width that a cut column keeps.
 const minWidth = 11
+
+// The widths that columns of titles and of names keep while lesser columns can be left out.
+const (
+	titleWidth = 24
+	nameWidth  = 16
+)
 
 // add adds a row. Its record is nil if the row is only for people.
 func (t *table) add(record any, cells ...string) {
@@ -66,38 +73,85 @@ func (t *table) print(w io.Writer, width int, colours painter) error {
 
 // widths are the widths of the columns, negative for those that are left out.
 func (t *table) widths(width int) []int {
-	for left := range len(t.drop) + 1 {
-		if widths, sum := t.widthsWithout(t.drop[:left], width, max(t.keep, minWidth)); sum <= width || width == 0 {
-			return widths
+	natural := t.naturalWidths()
+	if width == 0 || sumOf(natural) <= width {
+		return natural
+	}
+	least := make([]int, len(natural))
+	for _, i := range t.shrink {
+		least[i] = max(t.keep[i], minWidth)
+		if slices.Contains(t.names, i) {
+			least[i] = t.distinctWidth(i, least[i], natural[i])
 		}
 	}
-	widths, _ := t.widthsWithout(t.drop, width, minWidth)
+	var widths []int
+	for left := 0; ; left++ {
+		widths = slices.Clone(natural)
+		for _, i := range t.drop[:left] {
+			widths[i] = -1
+		}
+		t.cut(widths, width, least)
+		if sumOf(widths) <= width || left == len(t.drop) {
+			break
+		}
+	}
+	t.cut(widths, width, make([]int, len(widths)))
 	return widths
 }
 
-// widthsWithout cuts columns to at least keep.
-func (t *table) widthsWithout(dropped []int, width, keep int) (widths []int, sum int) {
-	widths = make([]int, len(t.head))
-	sum = -2
+func (t *table) naturalWidths() []int {
+	widths := make([]int, len(t.head))
 	for i := range t.head {
-		if slices.Contains(dropped, i) {
-			widths[i] = -1
-			continue
-		}
 		widths[i] = uniseg.StringWidth(t.head[i])
 		for _, row := range t.rows {
 			widths[i] = max(widths[i], uniseg.StringWidth(row[i]))
 		}
-		sum += widths[i] + 2
 	}
-	for _, i := range t.shrink {
-		if width > 0 && sum > width {
-			before := widths[i]
-			widths[i] = min(before, max(keep, before-(sum-width)))
-			sum -= before - widths[i]
+	return widths
+}
+
+// sumOf is the width of a row.
+func sumOf(widths []int) int {
+	sum := -2
+	for _, w := range widths {
+		if w >= 0 {
+			sum += w + 2
 		}
 	}
-	return widths, sum
+	return sum
+}
+
+// cut makes columns narrower until a row fits, but none below its least width.
+func (t *table) cut(widths []int, width int, least []int) {
+	for _, i := range t.shrink {
+		if over := sumOf(widths) - width; over > 0 && widths[i] > 0 {
+			widths[i] = min(widths[i], max(least[i], minWidth, widths[i]-over))
+		}
+	}
+}
+
+// maxNames is the number of names that a table keeps distinct.
+const maxNames = 200
+
+// distinctWidth is the least width from least on at which the cells of a column are as distinct as at their natural
+// width.
+func (t *table) distinctWidth(column, least, natural int) int {
+	names := map[string]bool{}
+	for _, row := range t.rows {
+		if names[row[column]] = true; len(names) > maxNames {
+			return least
+		}
+	}
+	for width := least; width < natural; width++ {
+		short := map[string]bool{}
+		for name := range names {
+			short[shortenMiddle(name, width)] = true
+		}
+		if len(short) == len(names) {
+			return width
+		}
+	}
+	return natural
 }
 
 func (t *table) row(w io.Writer, cells []string, widths []int, style func(column int) string, colours painter) error {
@@ -107,9 +161,12 @@ func (t *table) row(w io.Writer, cells []string, widths []int, style func(column
 		if widths[i] < 0 {
 			continue
 		}
-		if slices.Contains(t.ends, i) {
+		switch {
+		case slices.Contains(t.ends, i):
 			cell = shortenFront(cell, widths[i])
-		} else {
+		case slices.Contains(t.names, i):
+			cell = shortenMiddle(cell, widths[i])
+		default:
 			cell = shorten(cell, widths[i])
 		}
 		pad := widths[i] - uniseg.StringWidth(cell)
@@ -169,6 +226,16 @@ func shortenFront(s string, columns int) string {
 	return "…" + s
 }
 
+// shortenMiddle cuts a name to a number of columns, and keeps its beginning and its end: names of one family share the
+// beginning.
+func shortenMiddle(s string, columns int) string {
+	if uniseg.StringWidth(s) <= columns {
+		return s
+	}
+	end := (columns - 1) / 2
+	return shorten(s, columns-end) + strings.TrimPrefix(shortenFront(s, end+1), "…")
+}
+
 func humanSize(n int64) string { return humanize.IBytes(uint64(max(n, 0))) }
 
 func humanCount(n int64) string { return humanize.Comma(n) }
@@ -216,5 +283,12 @@ func (t *table) remove(column int) {
 	for i := range t.rows {
 		t.rows[i] = slices.Delete(t.rows[i], column, column+1)
 	}
-	t.right, t.shrink = without(t.right), without(t.shrink)
+	keep := map[int]int{}
+	for c, width := range t.keep {
+		for _, c := range without([]int{c}) {
+			keep[c] = width
+		}
+	}
+	t.right, t.shrink, t.keep = without(t.right), without(t.shrink), keep
+	t.ends, t.names, t.drop = without(t.ends), without(t.names), without(t.drop)
 }

@@ -74,7 +74,10 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		}
 		ids = append(ids, id)
 	}
-	t := table{head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, right: []int{2}, shrink: []int{6}}
+	t := table{
+		head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, right: []int{2},
+		shrink: []int{6}, keep: map[int]int{6: titleWidth}, drop: []int{1, 3},
+	}
 	failed := 0
 	var items []ctxdir.Item
 	var contexts []uuid.UUID
@@ -217,7 +220,8 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 	}
 	failed := 0
 	var done []ctxdir.Item
-	print := func(t ctxdir.Item) error { return a.printItem(t, true) }
+	lines := itemLines{a: a}
+	print := func(t ctxdir.Item) error { return lines.add(t, true) }
 	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) (err error) {
 		done, err = purge(ctx, ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
@@ -225,7 +229,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 		}})
 		return err
 	})
-	if err != nil {
+	if err = cmp.Or(err, lines.print()); err != nil {
 		return err
 	}
 	verb := "purged"

@@ -40,7 +40,7 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context, _ []string) error {
 
 func (a *app) printTree(all []ctxdir.BranchInfo) error {
 	a.page()
-	t := table{head: []string{"BRANCH", "FORK", "MESSAGES", "SIZE"}, right: []int{1, 2, 3}, shrink: []int{0}}
+	t := table{head: []string{"BRANCH", "FORK", "MESSAGES", "SIZE"}, right: []int{1, 2, 3}, shrink: []int{0}, names: []int{0}}
 	for _, root := range treeOf(all) {
 		t.addNode(root, "", "", "")
 	}

@@ -111,6 +111,8 @@ in its cache, and INPUT of Claude Code and opencode does not. TO CACHE is what i
 TOTAL counts each token once. A number with ~ is an estimate from texts, for conversations without
 records; --json says how many steps are.
 
+A narrow terminal leaves out REASONING, TO CACHE, CACHED, INPUT and OUTPUT, in this order.
+
 COST is in US dollars, as recorded. The cost of other steps is computed from list prices that come
 with ctxtool; a note names their month, and the models without a price. --prices FILE has prices
 that count before them, in the form of model_prices_and_context_window.json of LiteLLM. + marks a

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 
@@ -11,18 +12,20 @@ import (
 	"github.com/google/uuid"
 )
 
-// usageColumns are the counts in a table. A column is left out if all its counts are 0.
+// usageColumns are the counts in a table. A column is left out if all its counts are 0, and in a narrow terminal in the
+// order of lesser.
 var usageColumns = []struct {
 	head      string
 	estimated bool // where the tool records nothing
+	lesser    int  // 0: always shown
 	count     func(s *tokens.Sum) int64
 }{
-	{"INPUT", true, func(s *tokens.Sum) int64 { return s.Input }},
-	{"CACHED", false, func(s *tokens.Sum) int64 { return s.CacheRead }},
-	{"TO CACHE", false, func(s *tokens.Sum) int64 { return s.CacheWrite }},
-	{"OUTPUT", true, func(s *tokens.Sum) int64 { return s.Output }},
-	{"REASONING", false, func(s *tokens.Sum) int64 { return s.Reasoning }},
-	{"TOTAL", true, func(s *tokens.Sum) int64 { return s.Total }},
+	{"INPUT", true, 4, func(s *tokens.Sum) int64 { return s.Input }},
+	{"CACHED", false, 3, func(s *tokens.Sum) int64 { return s.CacheRead }},
+	{"TO CACHE", false, 2, func(s *tokens.Sum) int64 { return s.CacheWrite }},
+	{"OUTPUT", true, 5, func(s *tokens.Sum) int64 { return s.Output }},
+	{"REASONING", false, 1, func(s *tokens.Sum) int64 { return s.Reasoning }},
+	{"TOTAL", true, 0, func(s *tokens.Sum) int64 { return s.Total }},
 }
 
 // table shows the rows, and their sum.
@@ -49,25 +52,29 @@ func (r *usageRun) table(s *ctxdir.Store) *table {
 		return cells
 	}
 	first := len(t.head)
+	for _, i := range t.shrink {
+		t.keep = map[int]int{i: max(titleWidth, len("claude-sonnet-4-5-20250929"))}
+	}
 	if r.by != "step" {
 		t.head = append(t.head, "STEPS")
 	}
+	lesser := map[int]int{} // columns to leave out in a narrow terminal, by their place in the order
 	for _, c := range usageColumns {
 		if c.count(all) > 0 {
+			if c.lesser > 0 {
+				lesser[c.lesser] = len(t.head)
+			}
 			t.head = append(t.head, c.head)
 		}
+	}
+	for _, place := range slices.Sorted(maps.Keys(lesser)) {
+		t.drop = append(t.drop, lesser[place])
 	}
 	if all.Unpriced < all.Steps {
 		t.head = append(t.head, "COST")
 	}
 	for i := first; i < len(t.head); i++ {
 		t.right = append(t.right, i)
-	}
-	t.keep = len("claude-sonnet-4-5-20250929")
-	for _, head := range []string{"REASONING", "TO CACHE"} {
-		if i := slices.Index(t.head, head); i >= 0 {
-			t.drop = append(t.drop, i)
-		}
 	}
 	for _, row := range r.rows {
 		t.add(nil, append(names(row), cells(&row.sum)...)...)
@@ -94,20 +101,20 @@ func (r *usageRun) names(s *ctxdir.Store, t *table) func(row *usageRow) []string
 			return []string{short.of(uuid.MustParse(row.Context)), cmp.Or(row.Text, "(none)")}
 		}
 	case "message":
-		t.head, t.shrink = []string{"CONTEXT", "BRANCH", "MESSAGE"}, []int{1}
+		t.head, t.shrink, t.names = []string{"CONTEXT", "BRANCH", "MESSAGE"}, []int{1}, []int{1}
 		return func(row *usageRow) []string {
 			return []string{short.of(uuid.MustParse(row.Context)), row.Branch, fmt.Sprint("#", *row.Position)}
 		}
 	case "step":
-		t.head, t.shrink = []string{"CONTEXT", "MESSAGE", "MODEL"}, []int{2}
+		t.head, t.shrink, t.names = []string{"CONTEXT", "MESSAGE", "MODEL"}, []int{2}, []int{2}
 		return func(row *usageRow) []string {
 			return []string{short.of(uuid.MustParse(row.Context)), fmt.Sprint("#", *row.Position), row.Model}
 		}
 	case "project":
-		t.head, t.shrink = []string{"PROJECT"}, []int{0}
+		t.head, t.shrink, t.names = []string{"PROJECT"}, []int{0}, []int{0}
 		return func(row *usageRow) []string { return []string{cmp.Or(lastFolders(row.Key), "(none)")} }
 	}
-	t.head, t.shrink = []string{map[string]string{"model": "MODEL", "day": "DAY"}[r.by]}, []int{0}
+	t.head, t.shrink, t.names = []string{map[string]string{"model": "MODEL", "day": "DAY"}[r.by]}, []int{0}, []int{0}
 	return func(row *usageRow) []string { return []string{cmp.Or(row.Key, "(unknown)")} }
 }
 

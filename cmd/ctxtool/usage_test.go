@@ -45,7 +45,7 @@ func TestUsageTable(t *testing.T) {
 	must(`{"role":"assistant","content":"Hello."}`, "append", exampleItem, "--jsonl")
 	want := `MODEL                            STEPS   INPUT  CACHED  OUTPUT   TOTAL      COST
 claude-haiku-4-5                     2   2.00k   2.47M      50   2.47M     $1.00
-claude-opus-4-5-20251101-with-…      1   1.00k   1.23M      25   1.24M     $0.50
+claude-opus-4-5…ith-a-long-name      1   1.00k   1.23M      25   1.24M     $0.50
 (unknown)                            1       0       0      ~2      ~2  unpriced
 total                                4  ~3.00k   3.70M     ~77  ~3.71M    $1.50+
 `
