@@ -22,19 +22,24 @@ func shortIDsOf(ids []uuid.UUID) shortIDs {
 	texts = slices.Compact(texts)
 	short := shortIDs{}
 	for i, text := range texts {
-		n := minShortID
-		for _, j := range []int{i - 1, i + 1} {
-			if j >= 0 && j < len(texts) {
-				n = max(n, common(text, texts[j])+1)
-			}
-		}
-		n = min(n, len(text))
-		if text[n-1] == '-' {
-			n++
-		}
-		short[uuid.MustParse(text)] = text[:n]
+		short[uuid.MustParse(text)] = shortID(texts, i)
 	}
 	return short
+}
+
+// shortID is the short form of an id among sorted ones.
+func shortID(sorted []string, i int) string {
+	text, n := sorted[i], minShortID
+	for _, j := range []int{i - 1, i + 1} {
+		if j >= 0 && j < len(sorted) {
+			n = max(n, common(text, sorted[j])+1)
+		}
+	}
+	n = min(n, len(text))
+	if text[n-1] == '-' {
+		n++
+	}
+	return text[:n]
 }
 
 // common is the length of the beginning that two texts share.
@@ -68,3 +73,29 @@ func (s shortIDs) of(id uuid.UUID) string {
 // endOf is the last group of digits of an id. It distinguishes items of the trash better than the beginning, which is the
 // time of their removal: one operation removes many.
 func endOf(id uuid.UUID) string { return id.String()[24:] }
+
+// growingIDs are the short forms of the ids of a store that gets new contexts.
+type growingIDs struct{ all []string } // sorted
+
+func newGrowingIDs(s *ctxdir.Store) *growingIDs {
+	g := &growingIDs{}
+	for id, err := range s.IDs() {
+		if err != nil {
+			break // as in shortIDsIn
+		}
+		g.all = append(g.all, id.String())
+	}
+	slices.Sort(g.all)
+	return g
+}
+
+// of is the short form of an id among those that the store has had so far, which a context with a similar id that comes
+// later may make ambiguous.
+func (g *growingIDs) of(id uuid.UUID) string {
+	text := id.String()
+	i, found := slices.BinarySearch(g.all, text)
+	if !found {
+		g.all = slices.Insert(g.all, i, text)
+	}
+	return shortID(g.all, i)
+}

@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"slices"
 	"strings"
 
@@ -12,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/importer/opencodedb"
 	"github.com/google/uuid"
+	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
 )
 
@@ -129,6 +132,7 @@ type importRun struct {
 	progress *progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
+	short    *growingIDs
 	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
 	known    *ctxdir.Imported
@@ -141,6 +145,7 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 		files = i.follow
 	}
 	i.known = s.Imported()
+	i.short = newGrowingIDs(s)
 	stopped := files(ctx, s, paths)
 	_ = i.known.Save() // without it, the next import reads the files again
 	i.progress.clear()
@@ -259,16 +264,16 @@ func (i *importRun) imported(r importer.Result) error {
 	}
 	i.contexts[r.Context] = true
 	i.progress.clear()
-	same := ""
+	same := uuid.Nil
 	if other, ok := i.begins[r.First]; !ok {
 		i.begins[r.First] = r.Context
 	} else if other != r.Context && r.First != uuid.Nil {
-		same = other.String()
+		same = other
 	}
 	if i.a.json {
 		return i.a.record(importedRecord{
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
-			string(r.Format), r.Replaced, same,
+			string(r.Format), r.Replaced, idText(same),
 		})
 	}
 	what := count(r.Added, "message")
@@ -281,10 +286,24 @@ func (i *importRun) imported(r importer.Result) error {
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
 	}
-	if same != "" {
-		what += ", begins like " + same
+	if same != uuid.Nil {
+		what += ", begins like " + i.short.of(same)
 	}
-	return i.a.printFitting(fmt.Sprintf("%s  %s  %s  %s", r.Context, what, shorten(oneLine(r.Title), 60), oneLine(r.Path)))
+	return i.a.printf("%s\n", i.a.importLine(i.short.of(r.Context), what, cmp.Or(oneLine(r.Title), "(no title)"), oneLine(r.Path)))
+}
+
+// importLine is the line of an imported conversation. In a narrow terminal the path gives way to the title.
+func (a *app) importLine(id, what, title, path string) string {
+	line := fmt.Sprintf("%s  %14s  ", id, what)
+	room := math.MaxInt
+	if a.width() > 0 {
+		room = max(a.width()-uniseg.StringWidth(line), minWidth)
+	}
+	title = shorten(title, room)
+	if room -= uniseg.StringWidth(title) + len("  "); room < nameWidth {
+		return line + title
+	}
+	return line + title + "  " + shortenFront(path, room)
 }
 
 // failed reports a file that was not imported, or only in part.

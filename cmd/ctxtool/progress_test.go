@@ -6,6 +6,9 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 )
 
 // screen stands for a terminal.
@@ -73,6 +76,37 @@ func TestContextsProgress(t *testing.T) {
 		p.contexts(2, 4)
 		if bar := s.String(); !strings.Contains(bar, "Backing up contexts  50% |") || !strings.Contains(bar, "(2/4, ") {
 			t.Errorf("several: %q", bar)
+		}
+	})
+}
+
+// TestSurveyProgress: the check of a store shows one bar, which counts contexts, and that of a context counts its messages.
+func TestSurveyProgress(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &screen{columns: 120}
+		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
+		v := a.newSurvey("Checking", nil, ctxdir.CheckOptions{Contexts: make([]uuid.UUID, 4)})
+		for done := range 4 {
+			for messages := range int64(3) {
+				v.progress(ctxdir.CheckProgress{Context: uuid.New(), Contexts: done, Done: messages, Of: 3})
+				time.Sleep(time.Second)
+			}
+		}
+		v.progress(ctxdir.CheckProgress{Contexts: 4})
+		if bar := s.String(); !strings.Contains(bar, "Checking contexts  75% |") || !strings.Contains(bar, "(3/4, ") ||
+			strings.Contains(bar, "(1/3, ") || strings.Contains(bar, "…") {
+			t.Errorf("several: %q", bar)
+		}
+		s.Reset()
+		v = a.newSurvey("Checking", nil, ctxdir.CheckOptions{Contexts: make([]uuid.UUID, 1)})
+		v.progress(ctxdir.CheckProgress{Done: 1, Of: 3})
+		if s.Len() > 0 {
+			t.Errorf("a short run: %q", s.String())
+		}
+		time.Sleep(2 * time.Second)
+		v.progress(ctxdir.CheckProgress{Done: 2, Of: 3})
+		if bar := s.String(); !strings.Contains(bar, "Checking messages  66% |") {
+			t.Errorf("one: %q", bar)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func (a *app) repairStore() ([]ctxdir.Finding, error) {
 
 // repair prints the repairs that were done before, repairs contexts and prints a summary.
 func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions, before []ctxdir.Finding) error {
-	v := a.newSurvey("Repairing")
+	v := a.newSurvey("Repairing", s, o)
 	print := func(r ctxdir.Finding) error {
 		r.Severity, r.Repairable = "", false
 		return v.print(r, repairedRecord{"repaired", idText(r.Context), r.Kind, r.Path, idText(r.ID), r.Detail, a.dryRun})

@@ -22,18 +22,30 @@ type summaryRecord struct {
 type survey struct {
 	a      *app
 	bar    *progress
+	all    int // contexts to examine
 	last   ctxdir.CheckProgress
 	byKind map[string]int
 	count  int
 }
 
-func (a *app) newSurvey(label string) *survey {
-	return &survey{a: a, bar: a.newProgress(label), byKind: map[string]int{}}
+// newSurvey begins a survey of the contexts that o selects.
+func (a *app) newSurvey(label string, s *ctxdir.Store, o ctxdir.CheckOptions) *survey {
+	v := &survey{a: a, bar: a.newProgress(label), all: len(o.Contexts), byKind: map[string]int{}}
+	if v.bar != nil && o.All {
+		v.all = len(shortIDsIn(s))
+	}
+	return v
 }
 
+// progress shows one bar for the whole run: it counts contexts, or the messages of the only one.
 func (v *survey) progress(p ctxdir.CheckProgress) {
 	v.last = p
-	v.bar.steps("…"+endOf(p.Context), p.Done, p.Of)
+	switch {
+	case v.all > 1:
+		v.bar.contexts(p.Contexts, v.all)
+	case p.Of > 0:
+		v.bar.steps("messages", p.Done, p.Of)
+	}
 }
 
 // print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
