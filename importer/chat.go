@@ -103,8 +103,8 @@ func (info *Info) begin(opening []json.RawMessage) {
 		})
 		role, _, at := message.Describe(body)
 		info.CreatedAt = earliest(info.CreatedAt, at)
-		if info.Title == "" && role == "user" {
-			if info.Title = title(content(body)); info.Title != "" {
+		if before := info.Title; role == "user" {
+			if info.Title = promptTitle(before, content(body)); info.Title != before {
 				titled = body
 			}
 		}

@@ -19,6 +19,8 @@ type claude struct {
 
 	// Titles, in descending order: one that a person set, one that the tool made, the first prompt.
 	custom, made string
+	typed        string         // the last prompt as a title, if it is a command
+	local        string         // the title, if it is a command that the tool itself carried out
 	summaries    map[key]string // of leaves that the file does not have yet
 }
 
@@ -108,8 +110,27 @@ func (c *claude) name(e *entry, info *Info) {
 		info.Title = c.custom
 	case c.made != "":
 		info.Title = c.made
-	case info.Title == "" && e.prompt && !e.sidechain && !isReminder(e.text):
-		info.Title = title(e.text)
+	case e.prompt && !e.sidechain:
+		c.nameByPrompt(e, info)
+	}
+}
+
+// nameByPrompt takes the first prompt as the title. What a command prints follows it if the tool itself carried it out.
+func (c *claude) nameByPrompt(e *entry, info *Info) {
+	if _, ok := message.Printed(e.text); ok {
+		if c.local == "" && info.Title != "" && info.Title == c.typed {
+			c.local = c.typed
+		}
+		return
+	}
+	have := info.Title
+	if have == c.local && !message.IsCommand(e.said) {
+		have = ""
+	}
+	info.Title = promptTitle(have, e.said)
+	c.typed = ""
+	if _, ok := message.Typed(e.text); ok {
+		c.typed = title(e.said)
 	}
 }
 
@@ -135,6 +156,7 @@ type entry struct {
 	sidechain bool
 	prompt    bool // a human's prompt, or a sidechain's task
 	text      string
+	said      string // what a person says in it
 
 	spawnedBy []string  // ids of the tool calls that it names as its origin
 	calls     []toolUse // tool calls in it
@@ -216,6 +238,7 @@ func (e *entry) parseMessage(m jsontext.Value) (result bool) {
 			e.model = text(v, maxName)
 		case "content":
 			e.text = text(v, len(v))
+			e.said = message.Said(e.text)
 			contentTexts(v, func(t string) { e.says.add(t) })
 			_ = elements(v, func(block jsontext.Value) error {
 				result = e.parseBlock(block) || result
@@ -261,6 +284,9 @@ func (e *entry) parseBlock(block jsontext.Value) (result bool) {
 	case "text":
 		if e.text == "" {
 			e.text = said
+		}
+		if e.said == "" {
+			e.said = message.Said(said)
 		}
 	case "tool_use":
 		e.calls = append(e.calls, call)

@@ -102,8 +102,8 @@ func (c *codex) describe(p *codexPayload, info *Info) {
 			info.Model = p.model
 		}
 	case c.item.envelope != "event_msg":
-		if p.role == "user" && p.text != "" && info.Title == "" && !isReminder(p.text) {
-			info.Title = title(p.text)
+		if p.role == "user" && !c.named {
+			info.Title = promptTitle(info.Title, p.text)
 		}
 	case p.typ == "thread_name_updated" && p.name != "":
 		info.Title, c.named = title(p.name), true
@@ -111,8 +111,8 @@ func (c *codex) describe(p *codexPayload, info *Info) {
 		c.item.rolledBack = p.turns
 	case p.typ == "user_message":
 		c.item.prompt = true
-		if info.Title == "" && !c.named && !isReminder(p.text) {
-			info.Title = title(p.text)
+		if !c.named {
+			info.Title = promptTitle(info.Title, p.text)
 		}
 	}
 }
@@ -203,10 +203,4 @@ func (p *codexPayload) voice() string {
 		return "assistant"
 	}
 	return ""
-}
-
-// isReminder reports whether a text that a tool sends in the role of the user is no prompt of a person.
-func isReminder(text string) bool {
-	text = strings.TrimSpace(text)
-	return text == "" || strings.HasPrefix(text, "<") || strings.HasPrefix(text, "# AGENTS.md") || strings.HasPrefix(text, "Caveat:")
 }

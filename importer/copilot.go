@@ -54,9 +54,7 @@ func (c *copilot) read(body json.RawMessage, info *Info) (own string, r Record) 
 			info.Title = title(t)
 		}
 	case "user.message":
-		if said := textAt(data, len(data), "content"); info.Title == "" && !isReminder(said) {
-			info.Title = title(said)
-		}
+		info.Title = promptTitle(info.Title, textAt(data, len(data), "content"))
 	}
 	c.opened.see(c.id, c.parent)
 	return c.id, r

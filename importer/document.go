@@ -85,6 +85,15 @@ func (c *conversation) titleBy(text string) {
 	}
 }
 
+// titleByPrompt makes the title from a text of the node that comes next, in the role of the user, if it is the first thing
+// that a person says.
+func (c *conversation) titleByPrompt(text string) {
+	before := c.info.Title
+	if c.info.Title = promptTitle(before, text); c.info.Title != before {
+		c.titled = len(c.nodes) + 1
+	}
+}
+
 // append adds a message behind the last one.
 func (c *conversation) append(own string, r Record) {
 	n := treeNode{name: fmt.Sprint(len(c.nodes)), own: own, Record: r}

@@ -116,8 +116,8 @@ func (c *conversation) geminiMessage(body json.RawMessage) (own string, r Record
 		own, r.Role, r.Type = "", message.RoleBookkeeping, "$rewindTo"
 	case r.Type == "user":
 		r.Role = "user"
-		if said := contentText(member(v, "content")); c.info.Title == "" && !isReminder(said) && !strings.HasPrefix(said, "/") {
-			c.titleBy(said)
+		if said := contentText(member(v, "content")); !strings.HasPrefix(said, "/") {
+			c.titleByPrompt(said)
 		}
 	case r.Type == "gemini":
 		r.Role = "assistant"

@@ -90,10 +90,8 @@ func (c *conversation) openCodeMessage(body json.RawMessage) {
 	if c.info.Model == "" {
 		c.info.Model = textAt(info, maxName, "modelID")
 	}
-	if c.info.Title == "" && r.Role == "user" {
-		if said := contentText(member(jsontext.Value(body), "parts")); !isReminder(said) {
-			c.titleBy(said)
-		}
+	if r.Role == "user" {
+		c.titleByPrompt(contentText(member(jsontext.Value(body), "parts")))
 	}
 	c.append(textAt(info, maxName, "id"), r)
 }

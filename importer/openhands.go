@@ -50,8 +50,8 @@ func (o *openHands) read(body json.RawMessage, info *Info) (own string, r Record
 			r.Role = message.RoleBookkeeping
 		}
 	}
-	if info.Title == "" && r.Role == "user" && !isReminder(said) {
-		info.Title = title(said)
+	if r.Role == "user" {
+		info.Title = promptTitle(info.Title, said)
 	}
 	// In version 0 ids are numbers from 0 on.
 	return textAt(v, maxName, "id"), r

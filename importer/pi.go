@@ -65,8 +65,8 @@ func (p *pi) readMessage(v jsontext.Value, r *Record, info *Info) {
 	case "toolResult", "bashExecution":
 		r.Role = "tool"
 	case "user":
-		if said := contentText(member(v, "content")); info.Title == "" && !p.named && !isReminder(said) {
-			info.Title = title(said)
+		if !p.named {
+			info.Title = promptTitle(info.Title, contentText(member(v, "content")))
 		}
 	case "assistant":
 		if info.Model == "" {

@@ -175,6 +175,16 @@ func title(s string) string {
 	return string(b)
 }
 
+// promptTitle returns the title of a conversation after a text in the role of the user: the first thing that a person
+// says. A command alone, such as "/mode", is the title only until then.
+func promptTitle(have, text string) string {
+	said := message.Said(text)
+	if said == "" || have != "" && (!message.IsCommand(have) || message.IsCommand(said)) {
+		return have
+	}
+	return title(said)
+}
+
 // earliest returns have, or t if have is zero.
 func earliest(have, t time.Time) time.Time {
 	if have.IsZero() {

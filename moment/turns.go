@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/ctxdir/ctxdir/message"
 )
 
 // turn is a text in its place in the conversation.
@@ -82,7 +83,7 @@ var (
 
 // isAside reports whether an agent tool put a text into the conversation that no person typed, and that ends no task.
 func isAside(text string) bool {
-	return chat.IsReminder(text) || aside.MatchString(strings.TrimSpace(text)) || observation.MatchString(text)
+	return message.IsReminder(text) || aside.MatchString(strings.TrimSpace(text)) || observation.MatchString(text)
 }
 
 // maxPrompt is the number of words of the longest prompt that a person types rather than pastes.

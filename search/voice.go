@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 
 	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/message"
 )
 
 // voice says who speaks in a message: it weighs in the order of hits. The numbers stand in the index.
@@ -30,7 +31,7 @@ func speech(role string, body json.RawMessage) (voice, map[string]bool) {
 			if !spoken || p.Text == "" {
 				continue
 			}
-			if by == chat.User && chat.IsReminder(p.Text) || chat.IsSummary(body) {
+			if by == chat.User && message.IsReminder(p.Text) || chat.IsSummary(body) {
 				is = max(is, promptVoice)
 				continue
 			}

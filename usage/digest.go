@@ -90,7 +90,10 @@ func promptOf(m *ctxdir.Message) string {
 		return ""
 	}
 	for _, p := range chat.Parts(m.Stored) {
-		if text := strings.TrimSpace(p.Text); p.Kind == chat.Text && text != "" {
+		if p.Kind != chat.Text {
+			continue
+		}
+		if text := message.Said(p.Text); text != "" {
 			return strings.Clone(strings.ToValidUTF8(text[:min(len(text), maxPrompt)], ""))
 		}
 	}

@@ -364,6 +364,26 @@ func TestPrompts(t *testing.T) {
 	}
 }
 
+// TestPromptsOfPersons: what an agent tool says in the role of the user is no prompt.
+func TestPromptsOfPersons(t *testing.T) {
+	call := `{"role":"assistant","content":"x","usage":{"input_tokens":1,"output_tokens":1}}`
+	s := newStore(t)
+	c := newContext(t, s, ctxdir.Metadata{}, `{"role":"user","content":"first"}`, call,
+		`{"role":"user","content":"<local-command-stdout>Done.</local-command-stdout>"}`, call,
+		`{"role":"user","content":"<command-name>/quick</command-name><command-args>move the bar</command-args>"}`, call)
+	var got []string
+	for step := range steps(t, s, c.ID()) {
+		text, err := usage.PromptText(t.Context(), c, &step)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got = append(got, text)
+	}
+	if diff := cmp.Diff([]string{"first", "first", "/quick move the bar"}, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
 func TestEstimates(t *testing.T) {
 	s := newStore(t)
 	long := strings.Repeat("a word or two, ", 2000)

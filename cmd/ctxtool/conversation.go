@@ -11,6 +11,8 @@ import (
 // conversation shows messages as people read them: tool calls with their results, and no bookkeeping of agent tools.
 type conversation struct {
 	all     bool // bookkeeping, too
+	read    bool // by people: commands are as typed, and what they print is a result
+	noTools bool // without messages that have only results of tools, which Claude Code gives the role of the user
 	show    func(*chat.Turn[*loadedMessage]) error
 	turns   chat.Turns[*loadedMessage]
 	leftOut int // records of bookkeeping
@@ -22,20 +24,61 @@ func (v *conversation) add(m *loadedMessage) error {
 	if m.Unavailable != nil {
 		return v.turns.Add(m, "", nil, 0)
 	}
-	if !v.all && (message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Body)) {
+	voice, parts, ok := v.partsOf(m)
+	if !ok {
 		v.leftOut++
 		return nil
 	}
-	parts := chat.Parts(m.Body)
-	voice := chat.VoiceOf(m.Role, parts)
-	if !v.all && len(parts) == 0 && voice != chat.User { // a thought that the provider encrypted, for example
-		v.leftOut++
+	says := func(p chat.Part) bool { return p.Kind != chat.Result || p.ID == "" }
+	if v.noTools && len(parts) > 0 && !slices.ContainsFunc(parts, says) {
 		return nil
+	}
+	return v.turns.Add(m, voice, parts, len(m.Body))
+}
+
+// partsOf is the voice of a message, and its parts to show; ok is false for bookkeeping.
+func (v *conversation) partsOf(m *loadedMessage) (voice string, parts []chat.Part, ok bool) {
+	if !v.all && (message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Body)) {
+		return "", nil, false
+	}
+	parts = chat.Parts(m.Body)
+	voice = chat.VoiceOf(m.Role, parts)
+	if !v.all && len(parts) == 0 && voice != chat.User { // a thought that the provider encrypted, for example
+		return "", nil, false
+	}
+	before := len(parts)
+	if v.read && !v.all && voice == chat.User {
+		parts = asTyped(parts)
+	}
+	if before > 0 && len(parts) == 0 {
+		return "", nil, false
 	}
 	parts = slices.DeleteFunc(parts, func(p chat.Part) bool {
 		return p.Kind == chat.Text && strings.TrimSpace(p.Text) == ""
 	})
-	return v.turns.Add(m, voice, parts, len(m.Body))
+	return voice, parts, true
+}
+
+// asTyped is the parts of a message of a person without the marks of Claude Code: commands as typed, their output as
+// results, and no note to the model on them.
+func asTyped(parts []chat.Part) []chat.Part {
+	var typed []chat.Part
+	for _, p := range parts {
+		if p.Kind == chat.Text {
+			if command, ok := message.Typed(p.Text); ok {
+				p.Text = command
+			} else if output, ok := message.Printed(p.Text); ok {
+				p.Kind, p.Text = chat.Result, output
+			} else if message.IsCaveat(p.Text) {
+				continue
+			}
+			if p.Kind == chat.Result && p.Text == "" {
+				continue
+			}
+		}
+		typed = append(typed, p)
+	}
+	return typed
 }
 
 // one shows a message alone.

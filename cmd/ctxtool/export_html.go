@@ -24,14 +24,14 @@ import (
 // htmlExport writes a page that needs nothing else: no scripts, no other files, images inside. Content cannot add
 // markup: texts are Markdown without raw HTML, everything else is escaped.
 type htmlExport struct {
-	w    io.Writer
-	read reading
+	w       io.Writer
+	reading reading
 	conversation
 }
 
 func newHTML(w io.Writer, read reading) exporter {
-	e := &htmlExport{w: w, read: read}
-	e.all, e.show = read.all, e.turn
+	e := &htmlExport{w: w, reading: read}
+	e.all, e.read, e.show = read.all, true, e.turn
 	return e
 }
 
@@ -115,7 +115,7 @@ func (e *htmlExport) part(m *loadedMessage, p *chat.Part) string {
 	case chat.Call:
 		return e.call(p)
 	case chat.Result:
-		if e.read.tools == toolsNone {
+		if e.reading.tools == toolsNone {
 			return ""
 		}
 		return details("Tool result", oneLine(p.Name), "<pre>"+html.EscapeString(p.Text)+"</pre>")
@@ -128,7 +128,7 @@ func (e *htmlExport) call(p *chat.Part) string {
 	if diff != nil {
 		summary += " " + chat.Changed(diff)
 	}
-	switch e.read.tools {
+	switch e.reading.tools {
 	case toolsNone:
 		return ""
 	case toolsShort:

@@ -16,8 +16,8 @@ import (
 
 // markdownExport writes a heading for each message. Thoughts and tool calls with their results are folded.
 type markdownExport struct {
-	w    io.Writer
-	read reading
+	w       io.Writer
+	reading reading
 	conversation
 }
 
@@ -28,8 +28,8 @@ type reading struct {
 }
 
 func newMarkdown(w io.Writer, read reading) exporter {
-	e := &markdownExport{w: w, read: read}
-	e.all, e.show = read.all, e.turn
+	e := &markdownExport{w: w, reading: read}
+	e.all, e.read, e.show = read.all, true, e.turn
 	return e
 }
 
@@ -46,7 +46,7 @@ func (e *markdownExport) turn(t *chat.Turn[*loadedMessage]) error {
 	m := t.Message
 	var b strings.Builder
 	for _, p := range t.Parts {
-		if text := markdownPart(&p, e.read.tools); text != "" {
+		if text := markdownPart(&p, e.reading.tools); text != "" {
 			b.WriteString("\n" + text + "\n")
 		}
 	}

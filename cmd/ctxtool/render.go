@@ -30,6 +30,7 @@ type renderer struct {
 	forked    int64              // their lines are written up to this position
 	begun     bool               // something was written: an empty line separates what follows
 	instructs bool               // the message is of the system, whose long texts are folded
+	asks      bool               // the message is of the user, whose texts are folded if a tool put them there
 }
 
 // shownInstructions is how many lines instructions to the model may have that are shown as they are.
@@ -69,7 +70,7 @@ func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
 		body = r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
 		shown := 0
-		r.instructs = chat.Voice(m.Role) == chat.System
+		r.instructs, r.asks = chat.Voice(m.Role) == chat.System, chat.Voice(m.Role) == chat.User
 		for _, p := range t.Parts {
 			if text := r.part(p); text != "" {
 				body += text + "\n"
@@ -178,7 +179,7 @@ func (r *renderer) part(p chat.Part) string {
 	switch p.Kind {
 	case chat.Text:
 		text := strings.TrimRight(p.Text, "\n")
-		if strings.Count(text, "\n") >= shownInstructions && (r.instructs || chat.IsReminder(text)) {
+		if r.instructs && strings.Count(text, "\n") >= shownInstructions || r.asks && message.IsReminder(text) {
 			return r.aside("", "", text, r.thoughts)
 		}
 		return r.plain(text)

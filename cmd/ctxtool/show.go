@@ -47,8 +47,10 @@ func (a *app) showCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show CONTEXT",
 		Short: "Show the messages of a branch in order",
-		Long: `Show the messages of a branch in order: all, the last N, or those at positions A to B-1. Positions
-begin at 0. "A:" ends with the last message, ":B" begins with the first.
+		Long: `Show the messages of a branch in order: all, the last N that are shown, or those at positions A to
+B-1. "A:" ends with the last message, ":B" begins with the first. Positions begin at 0, and count
+every message of the branch: those left out as bookkeeping, too, and those shown as results of a
+call. N counts the messages that have a head line; with --json, every message.
 
 show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
 given. The results of a tool follow its call, and a call that changes a file says how many lines it
@@ -90,7 +92,7 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 	}
 	flags := cmd.Flags()
 	a.branchFlag(cmd, &f.branch, "branch", "show `BRANCH` instead of the active one")
-	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages")
+	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages that are shown")
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
 	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
 	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
@@ -154,6 +156,9 @@ func eachMessage(ctx context.Context, b *ctxdir.Branch, from, to int64, f func(m
 
 func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, to int64) error {
 	b, err := branchOf(c, f.branch)
+	if err == nil && from < 0 {
+		from, to, err = f.lastShown(ctx, b, -from, a.json)
+	}
 	if err != nil {
 		return err
 	}
@@ -237,7 +242,7 @@ func (a *app) messagePrinter(
 	if f.noContent {
 		return func(m *loadedMessage) error { first(m); return r.message(m) }, func() error { return nil }
 	}
-	v := &conversation{all: f.all || f.typ != "", show: r.turn}
+	v := f.conversation(r.turn)
 	return func(m *loadedMessage) error { first(m); return v.add(m) }, func() error {
 		err := v.turns.Flush()
 		if err == nil && v.leftOut > 0 {

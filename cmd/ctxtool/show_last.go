@@ -1,0 +1,78 @@
+package main
+
+import (
+	"context"
+	"slices"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// conversation is how show reads messages.
+func (f *showFlags) conversation(show func(*chat.Turn[*loadedMessage]) error) *conversation {
+	return &conversation{all: f.all || f.typ != "", read: true, noTools: chat.Voice(f.role) == chat.User, show: show}
+}
+
+// lastShown returns the position of the first of the last n messages with a head line, and the end of the branch. It
+// reads ever longer ends of the branch, since most messages of an agent are bookkeeping or results.
+func (f *showFlags) lastShown(ctx context.Context, b *ctxdir.Branch, n int64, json bool) (from, end int64, err error) {
+	if end, err = b.Len(ctx); err != nil || n >= end {
+		return 0, end, err
+	}
+	for span := n; ; span *= 2 {
+		from = max(end-span, 0)
+		heads, err := f.heads(ctx, b, from, end, json)
+		if err != nil {
+			return 0, 0, err
+		}
+		// The first of the span may continue a message before it.
+		if have := int64(len(heads)); have > n || have == n && (json || f.noContent) {
+			return heads[have-n], end, nil
+		}
+		if from == 0 {
+			return 0, end, nil
+		}
+	}
+}
+
+// heads returns the positions in [from, to) of messages that show gives a head line.
+func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64, json bool) (at []int64, err error) {
+	v := f.conversation(func(t *chat.Turn[*loadedMessage]) error {
+		if (!t.Continues || t.Message.Edited) && f.showsPart(t) {
+			at = append(at, t.Message.Position)
+		}
+		return nil
+	})
+	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
+		switch {
+		case !f.wants(m) || !json && !f.noContent && !v.all && message.IsBookkeeping(m.Role):
+			return nil
+		case json || f.noContent:
+			at = append(at, m.Position)
+			return nil
+		}
+		s, err := loadMessage(ctx, m, true)
+		if err != nil {
+			return err
+		}
+		return v.add(s)
+	})
+	if err == nil {
+		err = v.turns.Flush()
+	}
+	return at, err
+}
+
+// showsPart reports whether show prints more of a message than results of calls before it.
+func (f *showFlags) showsPart(t *chat.Turn[*loadedMessage]) bool {
+	return len(t.Parts) == 0 || slices.ContainsFunc(t.Parts, func(p chat.Part) bool {
+		switch p.Kind {
+		case chat.Call:
+			return f.tools != toolsNone
+		case chat.Result:
+			return f.tools != toolsNone && (f.role != "" || p.ID == "")
+		}
+		return true
+	})
+}
