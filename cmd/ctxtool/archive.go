@@ -112,6 +112,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
 	}
 	processed, failed := 0, 0
+	short := shortIDsIn(s)
 	var sum ctxdir.ArchiveResult
 	bar.contexts(processed, all)
 	print := func(done ctxdir.ArchiveResult) error {
@@ -123,7 +124,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		case !several:
 			return a.archived("archived", "", done)
 		case a.json || done.Messages > 0:
-			return a.archived("archived", done.Context.String()+"  ", done)
+			return a.archived("archived", short.of(done.Context)+"  ", done)
 		}
 		return nil
 	}
