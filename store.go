@@ -141,8 +141,8 @@ func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) 
 // Resolve returns the context that ref names: a full id, an external id, a kind and an external id with a slash between
 // them, or a unique part of an id. A part is the beginning of the id, its end, or the beginning of its last group of
 // digits, which is the random part that lists show. An external id alone names a context of any kind, if only one
-// context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], or with [ErrAmbiguous];
-// [Error].Matches then lists the candidates.
+// context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], with [ErrInvalid] for an
+// empty ref, or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
 	id, err := s.e.Resolve(ref)
 	return id, wrap(err)

@@ -154,8 +154,10 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item
 	return each(trash.List(ctx, s.e, contexts...), item)
 }
 
-// ResolveItem returns the trash item that ref names: a full id, or a unique part of one, as in [Store.Resolve]. It
-// fails with [ErrNotExist], or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
+// ResolveItem returns the trash item that ref names: what named the thing before its removal, the full id of the item,
+// or a unique part of that id. For a context, the former name is all that [Store.Resolve] takes; for a branch, it is its
+// name. A former name precedes a part of an item's id. ResolveItem fails with [ErrNotExist], with [ErrInvalid] for an
+// empty ref, or with [ErrAmbiguous]; [Error].Matches then lists the candidates, which are items.
 func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
 	id, err := trash.ResolveItem(ctx, s.e, ref)
 	return id, wrap(err)

@@ -109,7 +109,7 @@ not common English became placeholders. If the server fails, hybrid makes the su
 	a.branchFlag(cmd, &r.Branch, "branch", "the newest messages of `BRANCH`, and passages of it alone")
 	flags.BoolVar(&r.All, "all", false, "passages from every context of the store")
 	flags.StringVar(&f.format, "format", string(assemble.Text), "the `FORMAT`: text, json, openai or anthropic")
-	flags.StringSliceVar(&f.pinned, "pin", nil, "always begin with the message `MESSAGE-ID`; can be repeated")
+	flags.StringSliceVar(&f.pinned, "pin", nil, "always begin with `MESSAGE`, a position or an id or its beginning; can be repeated")
 	flags.StringVar(&r.Root, "root", "", "read the lines of code to which messages refer below `DIR`")
 	_ = cmd.MarkFlagDirname("root")
 	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens by `NAME`: o200k_base, or estimate from the size")
@@ -136,12 +136,8 @@ func (f *contextFlags) parse(cmd *cobra.Command) error {
 	default:
 		return usage(cmd, "--tokenizer must be o200k_base or estimate")
 	}
-	for _, text := range f.pinned {
-		id, err := uuid.Parse(text)
-		if err != nil {
-			return usage(cmd, "--pin: %q is no id of a message", text)
-		}
-		r.Pinned = append(r.Pinned, id)
+	if _, err := parseMessageRefs(f.pinned); err != nil {
+		return err
 	}
 	return f.remote.parse(cmd)
 }
@@ -153,6 +149,9 @@ func (a *app) assemble(ctx context.Context, s *ctxdir.Store, f *contextFlags, re
 	}
 	r := &f.request
 	r.Context = id
+	if r.Pinned, err = pinned(ctx, s, id, r.Branch, f.pinned); err != nil {
+		return err
+	}
 	if r.Compression, r.Endpoint, err = f.remote.resolve(ctx, s); err != nil {
 		return err
 	}
@@ -173,6 +172,15 @@ func (a *app) assemble(ctx context.Context, s *ctxdir.Store, f *contextFlags, re
 		a.explain(done)
 	}
 	return nil
+}
+
+// pinned returns the ids of the messages to pin.
+func pinned(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, args []string) ([]uuid.UUID, error) {
+	refs, err := parseMessageRefs(args)
+	if err != nil || len(refs) == 0 {
+		return nil, err
+	}
+	return idsOf(ctx, s, id, branch, refs)
 }
 
 func (a *app) assemblyRecords(done *assemble.Assembly) error {

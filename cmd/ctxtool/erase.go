@@ -55,13 +55,9 @@ not the store's own, such as a copy that a person made; it leaves them alone.`,
 		Args:              between(2, -1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			var refs []messageRef
-			for _, text := range args[1:] {
-				r, err := parseMessageRef(text)
-				if err != nil {
-					return err
-				}
-				refs = append(refs, r)
+			refs, err := parseMessageRefs(args[1:])
+			if err != nil {
+				return err
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				c, err := resolve(s, args[0])

@@ -40,7 +40,7 @@ var hints = []struct {
 	{os.ErrPermission, nil, "check the permissions of the file and its folder"},
 	{branch.ErrActive, nil, `run "ctxtool branch switch CONTEXT NAME" to make another branch active`},
 	{ctxdir.ErrExist, []string{"restore"}, `run "ctxtool rm" to move the existing context to the trash`},
-	{nil, []string{"restore", "find in trash of"}, `run "ctxtool trash ls" to list the items`},
+	{nil, []string{"restore", findItem}, `run "ctxtool trash ls" to list the items`},
 	{ctxdir.ErrExist, []string{"create"}, `run "ctxtool show CONTEXT" to see it, or omit --id to create another context`},
 	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `run "ctxtool branch ls CONTEXT" to list the names in use`},
 	{fs.ErrExist, []string{"roll back"}, "name a file that does not exist yet"},
@@ -53,6 +53,7 @@ var hints = []struct {
 	{folder.ErrGone, nil, findContext},
 	{ctxdir.ErrNotExist, []string{"find"}, findContext},
 	{ctxdir.ErrNotExist, []string{findMessage}, `run "ctxtool show CONTEXT --no-content" to list the ids`},
+	{ctxdir.ErrNotExist, []string{findMoment}, `run "ctxtool moment ls" to list the ids`},
 	{compress.ErrRemote, nil, "with --compression hybrid, it is done here if the server fails"},
 	{ctxdir.ErrConflict, nil, "append it as a new message with another id, or without --id"},
 	{ctxdir.ErrTooLarge, []string{"append"}, "raise the limit with --max-message"},
@@ -61,6 +62,9 @@ var hints = []struct {
 }
 
 const findContext = `run "ctxtool ls" to list the contexts, or "ctxtool trash ls" for removed ones`
+
+// findItem is the operation of errors about items of the trash.
+const findItem = "find in trash of"
 
 // hint says what to do after an error, "" if there is no advice.
 func hint(err error) string {
@@ -75,6 +79,9 @@ func hint(err error) string {
 	case errors.As(err, &verb):
 		return verb.hint
 	case errors.Is(err, ctxdir.ErrAmbiguous):
+		if where.Op == findItem {
+			return `run "ctxtool trash ls" to list the items, and give the id of one`
+		}
 		return "type more of the id"
 	case where.Op == "migrate" && errors.Is(err, legacy.ErrDamaged), where.Differs != nil:
 		return "" // the reason says it all

@@ -22,20 +22,31 @@ type messageRef struct {
 // findMessage is the operation of errors about references.
 const findMessage = "find a message of"
 
-// parseMessageRef parses POSITION or ID. Digits alone are always a position.
+// parseMessageRef parses POSITION or ID. Digits alone are always a position. Any other text counts as the beginning of
+// an id: whether a message has it, find says.
 func parseMessageRef(text string) (messageRef, error) {
-	r := messageRef{text: text, part: strings.ToLower(text)}
+	if text == "" {
+		return messageRef{}, badArgument(`run "ctxtool show CONTEXT --no-content" to list positions and ids`, "MESSAGE is empty")
+	}
 	if n, err := strconv.ParseUint(text, 10, 63); err == nil {
 		return messageRef{text: text, position: int64(n)}, nil
 	}
 	if id, err := uuid.Parse(text); err == nil && len(text) == len(id.String()) && id != uuid.Nil {
 		return messageRef{text: text, id: id}, nil
 	}
-	if text == "" || strings.Trim(r.part, "0123456789abcdef-") != "" || strings.HasPrefix(r.part, "-") || len(text) > len(uuid.Nil.String()) {
-		return r, badArgument(`run "ctxtool show CONTEXT --no-content" to see both`,
-			"%q is neither a position nor the beginning of a message's id", text)
+	return messageRef{text: text, part: strings.ToLower(text)}, nil
+}
+
+// parseMessageRefs parses arguments before a verb opens the store.
+func parseMessageRefs(args []string) (refs []messageRef, err error) {
+	for _, text := range args {
+		r, err := parseMessageRef(text)
+		if err != nil {
+			return nil, err
+		}
+		refs = append(refs, r)
 	}
-	return r, nil
+	return refs, nil
 }
 
 // find completes a beginning with the id that only one message of a context has.

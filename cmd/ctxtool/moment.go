@@ -242,36 +242,17 @@ does not. To remove a text for good, erase the message: "ctxtool erase".`,
 	return cmd
 }
 
-// minMomentID is the least length of a beginning of an id.
+// findMoment is the operation of errors about moments.
+const findMoment = "find a moment in"
+
+// minMomentID is the least length of a beginning of an id, so that a number is not taken for one.
 const minMomentID = 4
 
 // removeMoments removes moments, once all arguments name one.
 func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string) error {
-	found := make([]*moment.Moment, len(refs))
-	for i, ref := range refs {
-		if len(ref) < minMomentID || strings.Trim(strings.ToLower(ref), "0123456789abcdef-") != "" {
-			return badArgument(`run "ctxtool moment ls" to list the ids`, "%q is no id, nor a beginning of at least %d digits", ref, minMomentID)
-		}
-		refs[i] = strings.ToLower(ref)
-	}
-	for m, err := range moment.InStore(ctx, s) {
-		if err != nil {
-			return err
-		}
-		for i, ref := range refs {
-			if !strings.HasPrefix(m.ID.String(), ref) {
-				continue
-			}
-			if found[i] != nil {
-				return badArgument("type more of the id", "%q is the beginning of several ids: %s, %s", ref, found[i].ID, m.ID)
-			}
-			found[i] = &m
-		}
-	}
-	for i, m := range found {
-		if m == nil {
-			return &verbError{exitFailed, fmt.Sprintf("moment %s: not found", refs[i]), `run "ctxtool moment ls" to list the ids`}
-		}
+	found, err := findMoments(ctx, s, refs)
+	if err != nil {
+		return err
 	}
 	if err := a.confirm(ctx, "Remove %s?", count(len(found), "moment")); err != nil {
 		return err
@@ -291,4 +272,37 @@ func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string)
 		a.note("would remove %s", count(len(found), "moment"))
 	}
 	return nil
+}
+
+// findMoments returns the moments whose ids begin like the arguments.
+func findMoments(ctx context.Context, s *ctxdir.Store, refs []string) ([]*moment.Moment, error) {
+	if slices.Contains(refs, "") {
+		return nil, badArgument(`run "ctxtool moment ls" to list the ids`, "MOMENT is empty")
+	}
+	found, matches := make([]*moment.Moment, len(refs)), make([][]uuid.UUID, len(refs))
+	for m, err := range moment.InStore(ctx, s) {
+		if err != nil {
+			return nil, err
+		}
+		for i, ref := range refs {
+			if strings.HasPrefix(m.ID.String(), strings.ToLower(ref)) {
+				found[i], matches[i] = &m, append(matches[i], m.ID)
+			}
+		}
+	}
+	for i, ref := range refs {
+		err := &ctxdir.Error{Op: findMoment, Path: s.Info().Path}
+		switch n := len(matches[i]); {
+		case n == 0:
+			err.Err = fmt.Errorf("%w: no moment id begins with %q", ctxdir.ErrNotExist, ref)
+			return nil, err
+		case len(ref) < minMomentID:
+			return nil, badArgument("type more of the id", "%q is shorter than %d digits", ref, minMomentID)
+		case n > 1:
+			err.Matches = matches[i]
+			err.Err = fmt.Errorf("%w: %q is the beginning of %d moment ids", ctxdir.ErrAmbiguous, ref, n)
+			return nil, err
+		}
+	}
+	return found, nil
 }

@@ -154,7 +154,7 @@ func (a *app) momentAddCmd() *cobra.Command {
 		Long: `Keep a moment of your own, and print its id. The text is the argument, or else stdin. The same text
 of the same message is kept once.`,
 		Example: `  ctxtool moment add 7c2f "Tests start a real database." --type pattern --tag tests
-  ctxtool moment add 7c2f "We keep SQLite." --type decision --from 0197f3c2-7a1e-7c55-9a3e-5f2f3c0d9b11`,
+  ctxtool moment add 7c2f "We keep SQLite." --type decision --from 0197f3c2-7a1e`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
@@ -163,18 +163,24 @@ of the same message is kept once.`,
 			if err != nil {
 				return err
 			}
-			for _, id := range from {
-				parsed, err := parseID(cmd, "--from", id)
-				if err != nil {
-					return err
-				}
-				m.From = append(m.From, parsed)
+			refs, err := parseMessageRefs(from)
+			if err != nil {
+				return err
 			}
 			for _, file := range files {
 				m.References = append(m.References, moment.Reference{File: filepath.ToSlash(file)})
 			}
 			m.Type, m.Content = moment.Type(kind), strings.TrimSpace(text)
-			return a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error { return a.addMoment(ctx, c, m) })(cmd, args)
+			return a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
+				for i := range refs {
+					id, err := refs[i].idOf(ctx, c, c.Active())
+					if err != nil {
+						return err
+					}
+					m.From = append(m.From, id)
+				}
+				return a.addMoment(ctx, c, m)
+			})(cmd, args)
 		},
 	}
 	flags := cmd.Flags()
@@ -182,7 +188,7 @@ of the same message is kept once.`,
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(momentTypes(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringSliceVar(&m.Tags, "tag", nil, "give it the tag `TAG`; can be repeated")
 	flags.Float64Var(&m.Relevance, "relevance", moment.DefaultRelevance, "how relevant it is, `R` from 0 to 1")
-	flags.StringArrayVar(&from, "from", nil, "the full `ID` of a message that it was made from; can be repeated")
+	flags.StringArrayVar(&from, "from", nil, "the `MESSAGE` that it was made from, a position or an id or its beginning; can be repeated")
 	flags.StringArrayVar(&files, "file", nil, "refer to `FILE`, a relative path; can be repeated")
 	flags.StringVar(&m.Background, "background", "", "what the text refers to, as `TEXT`")
 	return cmd

@@ -112,11 +112,10 @@ func (a *app) openOrInit() (*ctxdir.Store, error) {
 
 // resolve finds the context that an argument names.
 func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
-	id, err := s.Resolve(ref)
-	if errors.Is(err, ctxdir.ErrInvalid) {
-		return id, badArgument(`run "ctxtool ls" to list the contexts`, "%q is neither a context id, a part of one, nor an external id", ref)
+	if ref == "" {
+		return uuid.Nil, badArgument(`run "ctxtool ls" to list the contexts`, "CONTEXT is empty")
 	}
-	return id, err
+	return s.Resolve(ref)
 }
 
 // withStore runs f with the store in use.

@@ -38,8 +38,11 @@ func (a *app) trashCmd() *cobra.Command {
 		Use:   "trash",
 		Short: "List, restore or purge removed items",
 		Long: `List, restore or purge removed items: contexts, branches, the ends of rewound branches, and files
-that repair replaced. Items stay in the trash for a week; garbage collection purges older ones.`,
-		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
+that repair replaced. Items stay in the trash for a week; garbage collection purges older ones.
+
+ITEM is the id of an item, as "ctxtool trash ls" shows it, any unique beginning or end of the id, or what
+named the thing before: all that names a context, or the name of a branch.`,
+		Example:     "  ctxtool trash ls\n  ctxtool trash restore 7c2f",
 		Annotations: exits("failed to list or purge some items", ofStores...),
 		Args:        cobra.ArbitraryArgs,
 		RunE:        needVerb,
@@ -53,7 +56,7 @@ func (a *app) trashLsCmd() *cobra.Command {
 		Use:   "ls [CONTEXT…]",
 		Short: "List the items in the trash",
 		Long: `List the items in the trash of the store and of its contexts. With CONTEXT, list only the items of
-these contexts. A context that is in the trash itself needs its full id.`,
+these contexts, which may be in the trash themselves.`,
 		Example:           "  ctxtool trash ls\n  ctxtool trash ls 7c2f",
 		Annotations:       exits("failed to list some items", ofStores...),
 		Args:              between(0, -1),
@@ -66,8 +69,8 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 	var ids []uuid.UUID
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
-		if removed, perr := uuid.Parse(ref); errors.Is(err, ctxdir.ErrNotExist) && perr == nil && len(ref) == 36 {
-			id, err = removed, nil // the context may be in the trash itself
+		if errors.Is(err, ctxdir.ErrNotExist) {
+			id, err = removedContext(ctx, s, ref, err)
 		}
 		if err != nil {
 			return err
@@ -118,13 +121,30 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 	return nil
 }
 
+// removedContext returns the context in the trash that an argument names, or the error of the search among the others.
+func removedContext(ctx context.Context, s *ctxdir.Store, ref string, otherwise error) (uuid.UUID, error) {
+	if id, err := uuid.Parse(ref); err == nil && len(ref) == len(id.String()) {
+		return id, nil // it may have been removed several times
+	}
+	item, err := s.ResolveItem(ctx, ref)
+	if err != nil {
+		return uuid.Nil, otherwise
+	}
+	for x, err := range s.Trash(ctx) {
+		if err == nil && x.ID == item && x.Kind == "context" {
+			return x.Context, nil
+		}
+	}
+	return uuid.Nil, otherwise
+}
+
 // items resolves every argument, before a verb changes the first item.
 func items(ctx context.Context, s *ctxdir.Store, refs []string) (ids []uuid.UUID, err error) {
 	for _, ref := range refs {
-		id, err := s.ResolveItem(ctx, ref)
-		if errors.Is(err, ctxdir.ErrInvalid) {
-			return nil, badArgument(`run "ctxtool trash ls" to list the items`, "%q is neither an item id nor a part of one", ref)
+		if ref == "" {
+			return nil, badArgument(`run "ctxtool trash ls" to list the items`, "ITEM is empty")
 		}
+		id, err := s.ResolveItem(ctx, ref)
 		if err != nil {
 			return nil, err
 		}
@@ -138,9 +158,9 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 		Use:   "restore ITEM…",
 		Short: "Restore items from the trash",
 		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their names
-or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is the id of an
-item, or any unique beginning or end of the id.`,
-		Example:           "  ctxtool trash restore 5f2f3c0d",
+or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is what named the
+context or branch before its removal, or the id of an item, or any unique beginning or end of the id.`,
+		Example:           "  ctxtool trash restore 7c2f\n  ctxtool trash restore 5f2f3c0d9b11",
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeItems,
@@ -173,9 +193,10 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 func (a *app) trashEmptyCmd() *cobra.Command {
 	var older time.Duration
 	cmd := &cobra.Command{
-		Use:               "empty [ITEM…]",
-		Short:             "Purge items from the trash",
-		Long:              `Purge items from the trash for good. Without ITEM, purge everything older than --older-than.`,
+		Use:   "empty [ITEM…]",
+		Short: "Purge items from the trash",
+		Long: `Purge items from the trash for good. Without ITEM, purge everything older than --older-than. ITEM is as
+for "ctxtool trash restore".`,
 		Example:           "  ctxtool trash empty --older-than 72h --dry-run\n  ctxtool trash empty 5f2f3c0d",
 		Annotations:       exits("failed to purge some items", ofStores...),
 		Args:              between(0, -1),

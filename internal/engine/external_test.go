@@ -125,9 +125,12 @@ func TestResolveExternalID(t *testing.T) {
 			t.Errorf("%q: %v", ref, err)
 		}
 	}
-	for _, ref := range []string{"three", "memory/one", "memory/", "/two", "", "MEMORY/two", "Two"} {
-		if id, err := s.Resolve(ref); !errors.Is(err, engine.ErrInvalid) || ref != "" && !errors.Is(err, engine.ErrNotExist) {
+	for _, ref := range []string{"three", "memory/one", "memory/", "/two", "MEMORY/two", "Two", "fade"} {
+		if id, err := s.Resolve(ref); !errors.Is(err, engine.ErrNotExist) || errors.Is(err, engine.ErrInvalid) {
 			t.Errorf("%q: %s, %v", ref, id, err)
 		}
+	}
+	if id, err := s.Resolve(""); !errors.Is(err, engine.ErrInvalid) {
+		t.Errorf("an empty text: %s, %v", id, err)
 	}
 }

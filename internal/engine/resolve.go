@@ -20,8 +20,8 @@ func MatchesID(part string, id uuid.UUID) bool {
 
 // Resolve returns the context, also a legacy one, that ref names: a full id, an external id, a kind and an external id
 // with a slash between them, or a unique part of an id (see [MatchesID]). An external id without a kind also names a
-// context of any kind, if only one has it. Resolve fails with [ErrNotExist], or with an [*AmbiguousError] that lists
-// the candidates. If ref is no part of an id either, the error is an [ErrInvalid] too.
+// context of any kind, if only one has it. Resolve fails with [ErrNotExist], whatever ref looks like, with
+// [ErrInvalid] for an empty text, or with an [*AmbiguousError] that lists the candidates.
 //
 // It derives an id from ref before it reads the store's folder, and reads the folder before the contexts.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
@@ -39,11 +39,7 @@ func (s *Store) resolve(ref string) (uuid.UUID, error) {
 	if ref == "" {
 		return uuid.Nil, fmt.Errorf("%w: an empty text names no context", ErrInvalid)
 	}
-	derived := []uuid.UUID{ctxfolder.ExternalContextID("", ref)}
-	if kind, external, ok := strings.Cut(ref, "/"); ok && kind != "" && external != "" {
-		derived = append(derived, ctxfolder.ExternalContextID(kind, external))
-	}
-	found := slices.DeleteFunc(derived, func(id uuid.UUID) bool { return !s.isThere(id) })
+	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !s.isThere(id) })
 	part := strings.ToLower(ref)
 	isPart := strings.Trim(part, "0123456789abcdef-") == ""
 	if len(found) == 0 && isPart {
@@ -79,7 +75,17 @@ func (s *Store) resolve(ref string) (uuid.UUID, error) {
 	case isPart:
 		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id is equal to it", ErrNotExist, ref)
 	}
-	return uuid.Nil, Mark(fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", ErrInvalid, ref), ErrNotExist)
+	return uuid.Nil, fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", ErrNotExist, ref)
+}
+
+// DerivedIDs returns the ids that contexts have whose external id, or kind and external id with a slash between them, is
+// ref.
+func DerivedIDs(ref string) []uuid.UUID {
+	ids := []uuid.UUID{ctxfolder.ExternalContextID("", ref)}
+	if kind, external, ok := strings.Cut(ref, "/"); ok && kind != "" && external != "" {
+		ids = append(ids, ctxfolder.ExternalContextID(kind, external))
+	}
+	return ids
 }
 
 // isThere reports whether a context or legacy context is at its path, or gets there right now.

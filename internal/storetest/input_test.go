@@ -66,9 +66,9 @@ func TestBadInput(t *testing.T) {
 		"unknown message":     {func() error { _, err := c.Active().Message(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
 		"replace unknown":     {func() error { return c.Active().Replace(ctx, uuid.New(), empty) }, engine.ErrNotExist, ""},
 		"state no JSON":       {func() error { return c.Update(ctx, badState) }, engine.ErrInvalid, "state"},
-		"context with ..":     {func() error { _, err := c.Store.Resolve("../" + c.ID().String()); return err }, engine.ErrInvalid, "../"},
+		"context with ..":     {func() error { _, err := c.Store.Resolve("../" + c.ID().String()); return err }, engine.ErrNotExist, "../"},
 		"context of other id": {func() error { _, err := c.Store.Context(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
-		"absolute context":    {func() error { _, err := c.Store.Resolve("/etc"); return err }, engine.ErrInvalid, ""},
+		"absolute context":    {func() error { _, err := c.Store.Resolve("/etc"); return err }, engine.ErrNotExist, "/etc"},
 		"context id taken":    {func() error { _, err := c.Store.Create(ctx, engine.Metadata{ID: c.ID()}); return err }, engine.ErrExist, ""},
 		"cancelled": {func() error {
 			done, stop := context.WithCancel(ctx)

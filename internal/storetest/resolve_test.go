@@ -69,3 +69,34 @@ func TestResolveParts(t *testing.T) {
 	}
 	check("item", ids, func(ref string) (uuid.UUID, error) { return trash.ResolveItem(ctx, s, ref) })
 }
+
+// TestResolveItemByFormerName: the beginning of a removed context's id names its item, although the id of another item
+// begins like it.
+func TestResolveItemByFormerName(t *testing.T) {
+	ctx := context.Background()
+	s, _ := kit.NewStore(t)
+	var items []uuid.UUID
+	ids := []uuid.UUID{uuid.MustParse("0195f0a0-1111-7000-8000-000000000001"), uuid.MustParse("7f3b1234-3333-7000-8000-00000000c4d6")}
+	for _, id := range ids {
+		c, err := s.Create(ctx, engine.Metadata{ID: id})
+		if err == nil {
+			err = c.Close()
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		items = append(items, kit.Must[engine.TrashItem](t)(s.Delete(ctx, id)).Item)
+	}
+	other := uuid.MustParse("0195f0a0-9999-7000-8000-000000000002")
+	if err := s.FS.Rename(trash.Path(uuid.Nil)+"/"+items[1].String(), trash.Path(uuid.Nil)+"/"+other.String()); err != nil {
+		t.Fatal(err)
+	}
+	for ref, want := range map[string]uuid.UUID{
+		"0195f0a0": items[0], "0195f0a0-9": other, "7f3b": other, other.String(): other, items[0].String(): items[0],
+		ids[0].String(): items[0],
+	} {
+		if id, err := trash.ResolveItem(ctx, s, ref); err != nil || id != want {
+			t.Errorf("%s: %s, %v; want %s", ref, id, err, want)
+		}
+	}
+}

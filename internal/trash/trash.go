@@ -12,14 +12,12 @@
 package trash
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"iter"
 	"slices"
-	"strings"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -203,39 +201,4 @@ func eachLine(
 		}
 	}
 	return true
-}
-
-// ResolveItem returns the item that ref names: a full id, or a unique part of one, as for [engine.Store.Resolve]. It
-// fails with [engine.ErrNotExist], or with an [*engine.AmbiguousError] that lists the candidates.
-func ResolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
-	fail := func(err error) (uuid.UUID, error) {
-		return uuid.Nil, engine.Wrap(engine.Error{Op: "find in trash of", Path: s.Path()}, err)
-	}
-	part := strings.ToLower(ref)
-	if part == "" || strings.Trim(part, "0123456789abcdef-") != "" {
-		return fail(fmt.Errorf("%w: %q is not an item id", engine.ErrInvalid, ref))
-	}
-	named := func(id uuid.UUID, _ bool) bool { return engine.MatchesID(part, id) }
-	var found []uuid.UUID
-	var failed error
-	for t, err := range EachItem(ctx, s, nil, named) {
-		switch {
-		case t == nil:
-			return fail(err)
-		case err != nil:
-			failed = cmp.Or(failed, err)
-		case !slices.Contains(found, t.ID): // a copied context has items of the same ids
-			found = append(found, t.ID)
-		}
-	}
-	switch len(found) {
-	case 0:
-		if failed != nil {
-			return fail(failed)
-		}
-		return fail(fmt.Errorf("%w: no item id begins or ends with %q", engine.ErrNotExist, ref))
-	case 1:
-		return found[0], nil
-	}
-	return fail(&engine.AmbiguousError{Ref: ref, Matches: found, Of: "items"})
 }
