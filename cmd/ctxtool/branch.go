@@ -235,8 +235,8 @@ func (a *app) branchRmCmd() *cobra.Command {
 	cmd := a.branchVerb(cobra.Command{
 		Use:   "rm CONTEXT NAME",
 		Short: "Remove a branch",
-		Long: `Remove a branch. Garbage collection later moves those of its messages that no other branch shows to
-the trash.`,
+		Long: `Remove a branch. Its messages stay where they are for at least a week, and "ctxtool trash restore NAME"
+brings the branch back; then garbage collection removes those that no other branch shows.`,
 		Example: "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		if _, err := c.Branch(args[0]); err != nil {
@@ -248,7 +248,7 @@ the trash.`,
 		}
 		if a.dryRun && info.Active {
 			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
-		} else if err = a.confirm(ctx, "Remove branch %q with %s?", info.Name, count(info.Messages, "message")); err == nil && !a.dryRun {
+		} else if !a.dryRun {
 			err = c.RemoveBranch(ctx, args[0])
 		}
 		if err != nil {
@@ -258,7 +258,9 @@ the trash.`,
 			if a.dryRun {
 				a.note("would remove branch %q", info.Name)
 			}
-			return a.printBranches([]ctxdir.BranchInfo{info})
+			err := a.printBranches([]ctxdir.BranchInfo{info})
+			a.noteUndo(info.Name, false)
+			return err
 		}
 		r := branchRow(info)
 		r.DryRun = a.dryRun
@@ -266,7 +268,7 @@ the trash.`,
 	})
 	cmd.ValidArgsFunction = a.completeBranches
 	a.dryRunFlag(cmd)
-	a.yesFlag(cmd)
+	a.undoable(cmd)
 	return cmd
 }
 
@@ -279,8 +281,8 @@ func (a *app) branchRewindCmd() *cobra.Command {
 		Use:   "rewind CONTEXT --to POSITION",
 		Short: "Rewind a branch to a position",
 		Long: `Rewind a branch: it keeps only the messages before a position. Other branches still show the removed
-messages. The trash lists those that no branch shows; garbage collection removes them after the grace
-period.`,
+messages. The trash lists the others, and "ctxtool trash restore BRANCH" brings them back as a branch;
+garbage collection removes them after the grace period.`,
 		Example: "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
 	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 		b, err := branchOf(c, name)
@@ -291,21 +293,21 @@ period.`,
 			return a.planRewind(ctx, c, b.Name(), to)
 		}
 		n, err := b.Len(ctx)
+		if err == nil {
+			err = b.Rewind(ctx, to)
+		}
+		if err == nil {
+			err = a.printBranch(ctx, c, b.Name())
+		}
 		if err == nil && to < n {
-			err = a.confirm(ctx, "Rewind branch %q from %s to %s?", b.Name(), count(n, "message"), humanCount(to))
+			a.noteUndo(b.Name(), n-to > 1)
 		}
-		if err != nil {
-			return err
-		}
-		if err := b.Rewind(ctx, to); err != nil {
-			return err
-		}
-		return a.printBranch(ctx, c, b.Name())
+		return err
 	})
 	a.branchFlag(cmd, &name, "branch", "rewind `BRANCH` instead of the active one")
 	cmd.Flags().Int64Var(&to, "to", 0, "keep the messages before `POSITION`")
 	a.dryRunFlag(cmd)
-	a.yesFlag(cmd)
+	a.undoable(cmd)
 	rewind := cmd.RunE
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		switch {

@@ -124,24 +124,23 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 	return nil
 }
 
-// confirmGC asks before a collection that would remove something.
+// confirmGC asks before a collection that would purge something.
 func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
 	if !a.asks() {
 		return nil
 	}
 	o.DryRun, o.Failed = true, func(error) {} // the collection reports it
 	plan, err := s.Collect(ctx, o)
-	if err != nil || len(plan) == 0 {
-		return err
-	}
 	purged, size := 0, int64(0)
 	for _, x := range plan {
-		if size += x.Bytes; x.Purged {
-			purged++
+		if x.Purged {
+			purged, size = purged+1, size+x.Bytes
 		}
 	}
-	moved := count(len(plan)-purged, "item")
-	return a.confirm(ctx, "Move %s to the trash and purge %s (%s)?", moved, humanCount(int64(purged)), humanSize(size))
+	if err != nil || purged == 0 {
+		return err
+	}
+	return a.confirm(ctx, "Purge %s for good (%s)?", count(purged, "item"), humanSize(size))
 }
 
 // collectArchived prints what a collection archived in a context.

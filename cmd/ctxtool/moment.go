@@ -238,7 +238,7 @@ does not. To remove a text for good, erase the message: "ctxtool erase".`,
 		RunE:        a.onStore(a.removeMoments),
 	}
 	a.dryRunFlag(cmd)
-	a.yesFlag(cmd)
+	a.undoable(cmd)
 	return cmd
 }
 
@@ -252,9 +252,6 @@ const minMomentID = 4
 func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string) error {
 	found, err := findMoments(ctx, s, refs)
 	if err != nil {
-		return err
-	}
-	if err := a.confirm(ctx, "Remove %s?", count(len(found), "moment")); err != nil {
 		return err
 	}
 	for _, m := range found {

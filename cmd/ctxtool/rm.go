@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -14,9 +15,10 @@ import (
 
 func (a *app) rmCmd() *cobra.Command {
 	cmd := &cobra.Command{
-		Use:               "rm CONTEXT…",
-		Short:             "Move contexts to the trash",
-		Long:              `Move contexts to the trash of the store. "ctxtool trash restore" brings them back for at least a week.`,
+		Use:   "rm CONTEXT…",
+		Short: "Move contexts to the trash",
+		Long: `Move contexts to the trash of the store. For at least a week, "ctxtool trash restore CONTEXT" brings
+them back, so rm does not ask.`,
 		Example:           "  ctxtool rm 7c2f --dry-run\n  ctxtool rm 7c2f",
 		Annotations:       exits("failed to remove some contexts", ofStores...),
 		Args:              between(1, -1),
@@ -24,7 +26,7 @@ func (a *app) rmCmd() *cobra.Command {
 		RunE:              a.onStore(a.remove),
 	}
 	a.dryRunFlag(cmd)
-	a.yesFlag(cmd)
+	a.undoable(cmd)
 	return cmd
 }
 
@@ -40,17 +42,12 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 			unique = append(unique, id)
 		}
 	}
-	what := count(len(unique), "context")
-	if len(unique) == 1 {
-		what = "context " + describe(ctx, s, unique[0])
-	}
-	if err := a.confirm(ctx, "Move %s to the trash?", what); err != nil {
-		return err
-	}
+	short, removed := shortIDsIn(s), []string(nil)
 	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
 		return moveToTrash(ctx, s, id, a.dryRun)
 	}, func(id uuid.UUID, t ctxdir.Item) error {
 		r := itemRecord{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, DryRun: a.dryRun}
+		removed = append(removed, short.of(id))
 		return a.result(r, "%s  %s  -> %s", id, humanSize(t.Bytes), t.Path)
 	})
 	if err != nil {
@@ -58,6 +55,9 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 	}
 	if a.dryRun && !a.json {
 		a.note("would move %s to the trash", count(len(unique)-failed, "context"))
+	}
+	if len(removed) > 0 {
+		a.noteUndo(strings.Join(removed, " "), len(removed) > 1)
 	}
 	return failures("remove", failed, len(unique))
 }

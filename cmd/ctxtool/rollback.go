@@ -49,7 +49,7 @@ moves the context to the trash. It fails if the context has changed since, unles
 	}
 	cmd.Flags().StringVar(&to, "to", "", "write the legacy context to `FILE`")
 	cmd.Flags().BoolVar(&backup, "from-backup", false, "restore the original that the context was migrated from")
-	a.yesFlag(cmd)
+	a.undoable(cmd)
 	cmd.Flags().BoolVar(&force, "force", false, "proceed despite unreadable messages or later changes")
 	return cmd
 }
@@ -59,11 +59,6 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 		id, err := resolve(s, ref)
 		if err != nil {
 			return err
-		}
-		if to == "" {
-			if err := a.confirm(ctx, "Move context %s to the trash and restore its original?", describe(ctx, s, id)); err != nil {
-				return err
-			}
 		}
 		bar := a.newProgress("Writing")
 		o := ctxdir.LegacyOptions{To: to, Force: force, Progress: func(n, all int64) { bar.steps("messages", n, all) }}

@@ -264,10 +264,11 @@ func TestConsoleInjection(t *testing.T) {
 	}
 }
 
-// TestAsksBeforeRemoving: on a terminal, verbs that remove something ask first, unless --yes is given.
+// TestAsksBeforeRemoving: on a terminal, verbs that remove something for good ask first, unless --yes is given. Only what
+// is typed after the question answers it. What the trash can restore goes without a question.
 func TestAsksBeforeRemoving(t *testing.T) {
 	p := newInProcess(t)
-	id := p.new(t)
+	id, gone := p.new(t), p.new(t)
 	must := func(args ...string) {
 		t.Helper()
 		if code := p.run(t.Context(), "", args...); code != 0 {
@@ -277,36 +278,33 @@ func TestAsksBeforeRemoving(t *testing.T) {
 	for range 3 {
 		must("append", id, "text")
 	}
-	removed := p.new(t)
-	must("rm", removed)
+	must("rm", p.new(t))
 	must("branch", "fork", id, "alt")
 	must("branch", "fork", id, "gone")
 	must("branch", "rm", id, "gone")
-	gone := p.new(t) // of a title that shows
-	must("meta", gone, "--title", "Bread and salt")
-	// Each verb asks, does nothing after a no, something after a yes, and does not ask with --yes or in a dry run.
 	tests := []struct {
 		question string
 		args     []string
-		undo     []string
 	}{
-		{`, "Bread and salt", to the trash?`, []string{"rm", gone}, nil},
-		{"Move 2 contexts to the trash?", []string{"rm", id, gone}, nil},
-		{"Erase 2 messages of context ", []string{"erase", id, "0", "1", "--shared"}, nil},
-		{`Remove branch "alt" with 3 messages?`, []string{"branch", "rm", id, "alt"}, []string{"branch", "fork", id, "alt"}},
-		{`Rewind branch "alt" from 3 messages to 1?`, []string{"branch", "rewind", id, "--branch", "alt", "--to", "1"}, nil},
-		{"Move 0 items to the trash and purge ", []string{"gc", "--grace", "0s"}, nil},
-		{"from the trash for good (", []string{"trash", "empty"}, nil},
+		{"Erase 2 messages of context ", []string{"erase", id, "0", "1", "--shared"}},
+		{"Purge 3 items for good (", []string{"gc", "--grace", "0s"}},
+		{"from the trash for good (", []string{"trash", "empty"}},
 	}
-	answer := func(typed string, args ...string) (code int, shown string) {
+	// answer runs the command, with text that was typed before it began, and types an answer once it is asked for.
+	answer := func(early, typed string, args ...string) (code int, shown string) {
 		t.Helper()
 		c := newConsole(t)
+		if _, err := io.WriteString(c.master, early); err != nil {
+			t.Fatal(err)
+		}
+		cmd := c.start(p.store, nil, args...)
 		if typed != "" {
+			c.waitFor("[y/N] ")
 			if _, err := io.WriteString(c.master, typed); err != nil {
 				t.Fatal(err)
 			}
 		}
-		return c.end(c.start(p.store, nil, args...))
+		return c.end(cmd)
 	}
 	view := func() (text string) {
 		for _, args := range [][]string{{"ls"}, {"trash", "ls"}, {"branch", "ls", id}, {"show", id}} {
@@ -318,43 +316,31 @@ func TestAsksBeforeRemoving(t *testing.T) {
 	for _, test := range tests {
 		before := view()
 		for _, typed := range []string{"n\n", "\n", "yes or no\n", "\x04"} {
-			code, shown := answer(typed, test.args...)
+			code, shown := answer("y\n", typed, test.args...)
 			if code != exitFailed || !strings.Contains(shown, test.question) || !strings.Contains(shown, "[y/N] ") ||
 				!strings.Contains(shown, "nothing was changed") {
-				t.Errorf("%v, answer %q: %d: %s", test.args, typed, code, shown)
+				t.Fatalf("%v, answer %q: %d: %s", test.args, typed, code, shown)
 			}
 		}
-		if code, shown := answer("", append(test.args, "--dry-run")...); code != 0 || strings.Contains(shown, "[y/N]") ||
+		if code, shown := answer("", "", append(test.args, "--dry-run")...); code != 0 || strings.Contains(shown, "[y/N]") ||
 			!strings.Contains(shown, "would ") {
-			t.Errorf("%v, dry run: %d: %s", test.args, code, shown)
+			t.Fatalf("%v, dry run: %d: %s", test.args, code, shown)
 		}
 		if d := cmp.Diff(before, view()); d != "" {
-			t.Errorf("%v changed something after a no: %s", test.args, d)
+			t.Fatalf("%v changed something after a no: %s", test.args, d)
+		}
+		if code, shown := answer("n\n", "y\n", test.args...); code != 0 || !strings.Contains(shown, test.question) {
+			t.Fatalf("%v, yes: %d: %s", test.args, code, shown)
+		}
+		must("rm", p.new(t)) // something for the next one to purge
+	}
+	for _, args := range [][]string{
+		{"trash", "empty", "--yes"}, {"trash", "empty"}, {"gc"}, {"branch", "rewind", id, "--branch", "alt", "--to", "1"},
+		{"branch", "rm", id, "alt"}, {"rm", gone}, {"rm", p.new(t), "--yes"}, {"gc", "-y", "--grace", "0s"},
+	} {
+		if code, shown := answer("", "", args...); code != 0 || strings.Contains(shown, "[y/N]") {
+			t.Errorf("%v: %d: %s", args, code, shown)
 		}
 	}
-	// "purge" comes last, so that the others have something to remove.
-	for _, test := range tests[3:] {
-		if code, shown := answer("y\n", test.args...); code != 0 || !strings.Contains(shown, test.question) {
-			t.Errorf("%v, yes: %d: %s", test.args, code, shown)
-		}
-		if test.undo != nil {
-			must(test.undo...)
-		}
-		if test.args[0] == "gc" {
-			must("branch", "rm", id, "alt")
-			must("rm", p.new(t))
-		}
-	}
-	if code, shown := answer("", "rm", gone, "--yes"); code != 0 || strings.Contains(shown, "[y/N]") {
-		t.Errorf("--yes: %d: %s", code, shown)
-	}
-	if code, shown := answer("", "gc", "-y", "--grace", "0s"); code != 0 || strings.Contains(shown, "[y/N]") {
-		t.Errorf("gc --yes: %d: %s", code, shown)
-	}
-	if code, shown := answer("", "trash", "empty"); code != 0 || strings.Contains(shown, "[y/N]") {
-		t.Errorf("an empty trash: %d: %s", code, shown)
-	}
-	if code := p.run(t.Context(), "", "show", id); code != 0 {
-		t.Errorf("show: %s", p.stderr.String())
-	}
+	must("show", id)
 }
