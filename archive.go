@@ -15,6 +15,7 @@ type ArchiveOptions struct {
 	OlderThan time.Duration           // only messages of at least this age; a message without a time has that of its file
 	KeepLast  int64                   // not the newest messages of each branch, this many
 	Branch    string                  // only messages that this branch shows
+	DryRun    bool                    // only count: Before is then the size of the chosen messages, and After is 0
 	Progress  func(done, total int64) // receives the number of messages done and in all, in the current context; may be nil
 	Report    func(ArchiveResult)     // receives the result of each context when it is done; may be nil
 	Failed    func(error)             // receives the error of each context that failed; if set, the returned error omits these failures
@@ -46,7 +47,7 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 		return nil, nil
 	}
 	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{
-		OlderThan: o.OlderThan, KeepLast: o.KeepLast, Branch: o.Branch, Progress: o.Progress,
+		OlderThan: o.OlderThan, KeepLast: o.KeepLast, Branch: o.Branch, Progress: o.Progress, DryRun: o.DryRun,
 	})
 	return collect(seq, o.Report, o.Failed, archived)
 }

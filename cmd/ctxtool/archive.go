@@ -43,6 +43,7 @@ pack.
 A message edited by hand remains a file until "ctxtool repair" commits the edit. Garbage collection
 later removes the blobs of payloads that moved into the pack.`,
 		Example: `  ctxtool archive
+  ctxtool archive --dry-run
   ctxtool archive 7c2f --all
   ctxtool archive 7c2f --older-than 720h --branch main`,
 		Annotations:       exits("failed to archive some contexts", ofStores...),
@@ -59,6 +60,7 @@ later removes the blobs of payloads that moved into the pack.`,
 			case all:
 				o.OlderThan = 0
 			}
+			o.DryRun = a.dryRun
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				var err error
 				if o.Contexts, o.All, err = selectContexts(s, args); err != nil {
@@ -72,6 +74,7 @@ later removes the blobs of payloads that moved into the pack.`,
 	cmd.Flags().BoolVar(&all, "all", false, "archive every message")
 	cmd.Flags().Int64Var(&o.KeepLast, "keep-last", 0, "leave the newest `N` messages of each branch in files")
 	a.branchFlag(cmd, &o.Branch, "branch", "archive only the messages of `BRANCH`")
+	a.dryRunFlag(cmd)
 	return cmd
 }
 
@@ -151,15 +154,15 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		return err
 	}
 	if several {
-		a.note("archived %s in %s", sizeChange(sum), count(processed, "context"))
+		a.note("%s %s in %s", a.didArchive("archived"), sizeChange(sum), count(processed, "context"))
 	}
 	return failures("archive", failed, processed)
 }
 
 // archived prints what archive or unarchive did to a context.
 func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
-	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed, false}
-	if err := a.result(r, "%s%s %s", name, record, sizeChange(done)); err != nil || done.Stayed == 0 {
+	r := rewriteRecord{record, done.Context.String(), done.Messages, done.Before, done.After, done.Stayed, a.dryRun}
+	if err := a.result(r, "%s%s %s", name, a.didArchive(record), sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}
 	const reasons = `edited by hand, damaged or too large; run "ctxtool check" for details`
@@ -170,10 +173,21 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
 	return nil
 }
 
-// sizeChange is a number of messages, and their size before and after.
+// didArchive is the verb of a record, or what a dry run says.
+func (a *app) didArchive(record string) string {
+	if a.dryRun {
+		return "would archive"
+	}
+	return record
+}
+
+// sizeChange is a number of messages, and their size before and after. A dry run of archive does not know the size after.
 func sizeChange(r ctxdir.ArchiveResult) string {
 	text := count(r.Messages, "message")
-	if r.Messages > 0 {
+	switch {
+	case r.Messages > 0 && r.After == 0:
+		text += " (" + humanSize(r.Before) + ")"
+	case r.Messages > 0:
 		text += fmt.Sprintf(" (%s before, %s after)", humanSize(r.Before), humanSize(r.After))
 	}
 	return text

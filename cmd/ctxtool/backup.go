@@ -2,9 +2,11 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -27,28 +29,30 @@ func (a *app) backupCmd() *cobra.Command {
 	var prune bool
 	var which selection
 	cmd := &cobra.Command{
-		Use:   "backup [CONTEXT…] --to DIR",
+		Use:   "backup [CONTEXT…] DIR",
 		Short: "Copy contexts to another store",
 		Long: `Copy contexts and the payloads they refer to into the store in DIR, which is created if it is
-missing. Without CONTEXT, copy every context of the store, or those of a project. Each copy is consistent, even while
-processes write to the context. A context whose copy shows the same already is not copied again; an
-older copy moves to the trash of DIR. backup leaves out unreadable messages and payloads, and
-reports them.
+missing. Without CONTEXT, copy every context of the store, or those of a project. Each copy is
+consistent, even while processes write to the context. A context whose copy shows the same already is
+not copied again; an older copy moves to the trash of DIR. backup leaves out unreadable messages and
+payloads, and reports them. If DIR could be a CONTEXT, write ./DIR or --to DIR.
 
 --prune moves copies of contexts that the store does not have any more to the trash of DIR. Verify a
 backup with "ctxtool --store DIR check --read-data", and bring it back with "ctxtool restore".`,
-		Example: `  ctxtool backup --to ~/backup
-  ctxtool backup 7c2f --to ~/backup
+		Example: `  ctxtool backup ~/backup
+  ctxtool backup 7c2f ~/backup
   ctxtool backup --project ~/walk --to ~/backup
   ctxtool --store ~/backup ls`,
 		Annotations:       exits("failed to copy some contexts, messages or payloads", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if to == "" {
-				return usage(cmd, "--to is required")
+			if n := len(args); !cmd.Flags().Changed("to") && n > 0 && isPlace(args[n-1]) {
+				to, args = args[n-1], args[:n-1]
 			}
 			switch {
+			case to == "":
+				return usage(cmd, "the folder to copy into is missing: give it last, or with --to")
 			case prune && len(args) > 0:
 				return usage(cmd, "--prune and CONTEXT cannot be used together")
 			case prune && which.given():
@@ -61,6 +65,9 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 				ids, err := which.ids(cmd.Context(), s, args)
 				if err != nil {
 					return err
+				}
+				if _, err := s.Resolve(to); !cmd.Flags().Changed("to") && !errors.Is(err, ctxdir.ErrNotExist) {
+					return usage(cmd, "%q is the name of a context; give the folder with --to", to)
 				}
 				if within(to, s.Info().Path) { // before Init creates a store there
 					err := fmt.Errorf("%w: a store cannot be backed up into itself", ctxdir.ErrInvalid)
@@ -78,11 +85,17 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 			})
 		},
 	}
-	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`")
+	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`, instead of the last argument")
 	which.flags(cmd, "copy")
 	cmd.Flags().BoolVar(&prune, "prune", false, "remove copies of contexts that are gone")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd
+}
+
+// isPlace reports whether an argument names a folder rather than a context: it has a separator, or cannot be a part of
+// an id.
+func isPlace(arg string) bool {
+	return strings.ContainsAny(arg, `/`+string(filepath.Separator)) || strings.Trim(strings.ToLower(arg), "0123456789abcdef-") != ""
 }
 
 // within reports whether a path is a folder or lies below it. It follows links; the end of the path need not exist.

@@ -108,6 +108,9 @@ func (a *app) finish(ctx context.Context, err error) int {
 		return code
 	}
 	rec := errorRecord{Code: code, Error: err.Error(), Hint: hint(err)}
+	if errors.Is(err, ctxdir.ErrNoStore) {
+		rec.Hint = a.noStoreHint()
+	}
 	for _, id := range libraryError(err).Matches {
 		rec.Matches = append(rec.Matches, id.String())
 	}

@@ -77,8 +77,12 @@ func endOf(id uuid.UUID) string { return id.String()[24:] }
 // growingIDs are the short forms of the ids of a store that gets new contexts.
 type growingIDs struct{ all []string } // sorted
 
+// newGrowingIDs begins with the ids that a store has; nil is a store that does not exist yet.
 func newGrowingIDs(s *ctxdir.Store) *growingIDs {
 	g := &growingIDs{}
+	if s == nil {
+		return g
+	}
 	for id, err := range s.IDs() {
 		if err != nil {
 			break // as in shortIDsIn

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
+	"path/filepath"
 	"slices"
 	"strings"
 
@@ -103,17 +104,17 @@ The content decides the format. These are known:
 					return err
 				}
 			}
-			s, err := a.openOrInit()
+			target, err := a.openTarget()
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, format: importer.Format(format), project: project}
+			i := &importRun{a: a, target: target, format: importer.Format(format), project: project}
 			i.contexts, i.begins = map[uuid.UUID]bool{}, map[uuid.UUID]uuid.UUID{}
 			i.progress = a.newProgress("Importing")
 			if follow {
 				i.live = newLiveImport()
 			}
-			return a.closeStore(cmd.Context(), s, i.run(cmd.Context(), s, paths))
+			return target.close(cmd.Context(), i.run(cmd.Context(), paths))
 		},
 	}
 	cmd.Flags().StringVar(&format, "format", "auto", "read `FORMAT`: "+strings.Join(names, ", "))
@@ -135,19 +136,18 @@ type importRun struct {
 	short    *growingIDs
 	begins   map[uuid.UUID]uuid.UUID // contexts by their first record
 	firstErr error
-	known    *ctxdir.Imported
+	target   *importTarget
 	live     *liveImport // of --follow, else nil
 }
 
-func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) error {
+func (i *importRun) run(ctx context.Context, paths []string) error {
 	files := i.files
 	if i.live != nil {
 		files = i.follow
 	}
-	i.known = s.Imported()
-	i.short = newGrowingIDs(s)
-	stopped := files(ctx, s, paths)
-	_ = i.known.Save() // without it, the next import reads the files again
+	i.short = newGrowingIDs(i.target.store)
+	stopped := files(ctx, paths)
+	i.target.save()
 	i.progress.clear()
 	if stopped != nil && ctx.Err() == nil {
 		return stopped
@@ -175,13 +175,13 @@ func (i *importRun) run(ctx context.Context, s *ctxdir.Store, paths []string) er
 }
 
 // files imports every file under the paths. An error ends the run.
-func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) error {
+func (i *importRun) files(ctx context.Context, paths []string) error {
 	for _, path := range paths {
 		for file, err := range importer.Walk(path, func(string) { i.sum.Passed++ }) {
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := i.found(ctx, s, file, err); err != nil {
+			if err := i.found(ctx, file, err); err != nil {
 				return err
 			}
 		}
@@ -190,21 +190,21 @@ func (i *importRun) files(ctx context.Context, s *ctxdir.Store, paths []string) 
 }
 
 // found imports a file that the walk found, or reports why the walk failed on it.
-func (i *importRun) found(ctx context.Context, s *ctxdir.Store, path string, err error) error {
+func (i *importRun) found(ctx context.Context, path string, err error) error {
 	if i.live == nil || i.live.isNew(path) {
 		i.sum.Files++
 	}
 	if err != nil {
 		return i.failed(path, err)
 	}
-	return i.file(ctx, s, path)
+	return i.file(ctx, path)
 }
 
-func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) error {
+func (i *importRun) file(ctx context.Context, path string) error {
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil, Known: i.known,
+		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil, Known: i.target,
 		Problem: func(p importer.Problem) {
 			if i.live != nil && !i.live.isNews(p) {
 				return
@@ -214,7 +214,7 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
 		},
 	}
-	for r, err := range importer.Import(ctx, projectImporter{s.Importer(), i.project}, path, options) {
+	for r, err := range importer.Import(ctx, projectImporter{i.target, i.project}, path, options) {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -240,7 +240,7 @@ func (i *importRun) file(ctx context.Context, s *ctxdir.Store, path string) erro
 		if perr != nil {
 			return perr
 		}
-		if err != nil && fatal(err) {
+		if err != nil && (fatal(err) || i.target.err != nil) {
 			return err
 		}
 	}
@@ -332,7 +332,7 @@ func (a *app) fileFailed(path string, reason, err error) error {
 // reasonOf is an error about a file, without its path.
 func reasonOf(err error, path string) string {
 	var of *fs.PathError
-	if errors.As(err, &of) && of.Path == path {
+	if errors.As(err, &of) && (of.Path == path || of.Path == filepath.Base(path)) {
 		return oneLine(of.Err.Error())
 	}
 	return oneLine(strings.TrimPrefix(err.Error(), path+": "))

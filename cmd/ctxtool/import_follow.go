@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
 )
 
@@ -51,7 +50,7 @@ func (l *liveImport) failed(path string, err error) bool {
 }
 
 // follow imports every file under the paths, and then those that change, until the end of ctx.
-func (i *importRun) follow(ctx context.Context, s *ctxdir.Store, paths []string) (err error) {
+func (i *importRun) follow(ctx context.Context, paths []string) (err error) {
 	f := importer.Follow(paths, func(string) { i.sum.Passed++ })
 	defer func() { err = closeAfter(f.Close, err) }()
 	i.live.follower = f
@@ -62,11 +61,11 @@ func (i *importRun) follow(ctx context.Context, s *ctxdir.Store, paths []string)
 			if ctx.Err() != nil {
 				return ctx.Err()
 			}
-			if err := i.found(ctx, s, path, err); err != nil {
+			if err := i.found(ctx, path, err); err != nil {
 				return err
 			}
 		}
-		_ = i.known.Save()
+		i.target.save()
 		if err := i.ready(f); err != nil {
 			return err
 		}

@@ -51,25 +51,30 @@ converts into a temporary folder.`,
 			if err != nil {
 				return err
 			}
-			err = m.run(s, paths)
-			if remove != nil {
+			m.store = s
+			err = m.run(paths)
+			switch {
+			case remove != nil:
 				return closeAfter(remove, err)
+			case m.store == nil:
+				return err
 			}
-			return a.closeStore(cmd.Context(), s, err)
+			return a.closeStore(cmd.Context(), m.store, err)
 		},
 	}
 	a.dryRunFlag(cmd)
 	return cmd
 }
 
-// storeToMigrateTo is the store in use, created if it is missing. A dry run creates a temporary store instead.
+// storeToMigrateTo is the store in use, or nil if it is missing: the first legacy context creates it. A dry run creates
+// a temporary store instead.
 func (a *app) storeToMigrateTo() (s *ctxdir.Store, remove func() error, err error) {
-	if !a.dryRun {
-		s, err = a.openOrInit()
-		return s, nil, err
-	}
-	if s, err = a.open(); errors.Is(err, ctxdir.ErrNoStore) {
+	s, err = a.open()
+	switch missing := errors.Is(err, ctxdir.ErrNoStore); {
+	case missing && a.dryRun:
 		return temporaryStore(a.options()...)
+	case missing:
+		return nil, nil, nil
 	}
 	return s, nil, err
 }
@@ -80,11 +85,12 @@ type migrateRun struct {
 	ctx      context.Context
 	progress *progress
 	sum      migrateSummary
+	store    *ctxdir.Store // nil while it is missing
 }
 
-func (m *migrateRun) run(s *ctxdir.Store, paths []string) error {
+func (m *migrateRun) run(paths []string) error {
 	m.sum.Record = "summary"
-	stopped := m.paths(s, paths)
+	stopped := m.paths(paths)
 	m.progress.clear()
 	if stopped != nil && m.ctx.Err() == nil {
 		return stopped
@@ -99,21 +105,21 @@ func (m *migrateRun) run(s *ctxdir.Store, paths []string) error {
 }
 
 // paths migrates every legacy context under the paths. An error ends the run.
-func (m *migrateRun) paths(s *ctxdir.Store, paths []string) error {
+func (m *migrateRun) paths(paths []string) error {
 	for _, path := range paths {
 		for found, err := range legacy.Find(path) {
 			if m.ctx.Err() != nil {
 				return m.ctx.Err()
 			}
 			switch {
-			case errors.Is(err, fs.ErrNotExist) && found.Path == path:
-				err = m.migrate(s, path, path) // it may have been migrated before
+			case errors.Is(err, fs.ErrNotExist) && found.Path == path && m.store != nil:
+				err = m.migrate(path, path) // it may have been migrated before
 			case err != nil:
 				err = m.failed(found.Path, &ctxdir.Error{Op: "migrate", Path: found.Path, Err: err})
 			case found.Backup:
 				err = m.skipped(found.Path, path, "backup of a migrated context")
 			case found.Format.Legacy():
-				err = m.migrate(s, found.Path, path)
+				err = m.migrate(found.Path, path)
 			default:
 				err = m.skipped(found.Path, path, "not a legacy context")
 			}
@@ -125,9 +131,16 @@ func (m *migrateRun) paths(s *ctxdir.Store, paths []string) error {
 	return nil
 }
 
-func (m *migrateRun) migrate(s *ctxdir.Store, path, asked string) error {
+func (m *migrateRun) migrate(path, asked string) error {
+	if m.store == nil {
+		s, err := m.a.openOrInit()
+		if err != nil {
+			return err
+		}
+		m.store = s
+	}
 	m.progress.file(path)
-	done, err := s.Migrate(m.ctx, path, ctxdir.LegacyOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
+	done, err := m.store.Migrate(m.ctx, path, ctxdir.LegacyOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()

@@ -89,7 +89,11 @@ func (a *app) newContext(cmd *cobra.Command, f *newFlags) error {
 			return err
 		}
 	}
-	s, err := a.openOrInit()
+	open := a.openOrInit
+	if f.parent != "" { // a store to create has no parent
+		open = func() (*ctxdir.Store, error) { return a.open() }
+	}
+	s, err := open()
 	if err != nil {
 		return err
 	}

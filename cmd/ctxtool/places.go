@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/importer"
@@ -79,6 +80,22 @@ func (a *app) findHistories() (paths []string, err error) {
 		}
 	}
 	return paths, nil
+}
+
+// noStoreHint says how to get a store: by importing what other tools keep here, if there is something.
+func (a *app) noStoreHint() string {
+	var tools []string
+	for _, p := range a.usualPlaces() {
+		matches, _ := filepath.Glob(p.path)
+		if len(matches) > 0 && !slices.Contains(tools, string(p.tool)) {
+			tools = append(tools, string(p.tool))
+		}
+	}
+	what := `"ctxtool import PATH" to import conversations`
+	if len(tools) > 0 {
+		what = `"ctxtool import" to import the conversations of ` + strings.Join(tools, ", ")
+	}
+	return "run " + what + `, or "ctxtool init" to create an empty store here, or name one with --store DIR`
 }
 
 // choosePlaces returns the usual places that hold histories, once the user agreed.

@@ -34,6 +34,7 @@ type messageRecord struct {
 type showFlags struct {
 	branch, span string
 	last         int64
+	from, to     int64
 	noContent    bool
 	full         bool
 	all          bool
@@ -45,12 +46,13 @@ type showFlags struct {
 func (a *app) showCmd() *cobra.Command {
 	var f showFlags
 	cmd := &cobra.Command{
-		Use:   "show CONTEXT",
+		Use:   "show CONTEXT [A:B]",
 		Short: "Show the messages of a branch in order",
-		Long: `Show the messages of a branch in order: all, the last N that are shown, or those at positions A to
-B-1. "A:" ends with the last message, ":B" begins with the first. Positions begin at 0, and count
-every message of the branch: those left out as bookkeeping, too, and those shown as results of a
-call. N counts the messages that have a head line; with --json, every message.
+		Long: `Show the messages of a branch in order: all, the last N that are shown, or those at positions A:B,
+which are A to B-1. "A:" ends with the last message, ":B" begins with the first; --from A --to B are
+the same. Positions begin at 0, and count every message of the branch: those left out as
+bookkeeping, too, and those shown as results of a call. N counts the messages that have a head line;
+with --json, every message.
 
 show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
 given. The results of a tool follow its call, and a call that changes a file says how many lines it
@@ -61,15 +63,32 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 		Example: `  ctxtool show 7c2f --last 20
   ctxtool show 7c2f --branch alt --full
   ctxtool show 7c2f --tools none --role user
-  ctxtool --json show 7c2f --range 100:150`,
+  ctxtool show 7c2f 24:
+  ctxtool --json show 7c2f 100:150`,
 		Annotations:       exits("some messages are unavailable or incomplete", ofStores...),
-		Args:              between(1, 1),
+		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			from, to := int64(0), int64(math.MaxInt64)
+			var ways []string // to choose messages by position
+			for _, name := range []string{"last", "range"} {
+				if cmd.Flags().Changed(name) {
+					ways = append(ways, "--"+name)
+				}
+			}
+			if f.from != 0 || cmd.Flags().Changed("to") {
+				ways = append(ways, "--from and --to")
+			}
+			if len(args) > 1 {
+				ways = append(ways, "A:B")
+			}
 			switch {
-			case cmd.Flags().Changed("last") && cmd.Flags().Changed("range"):
-				return usage(cmd, "--last and --range cannot be used together")
+			case len(ways) > 1:
+				return usage(cmd, "%s cannot be used together", strings.Join(ways, " and "))
+			case f.from < 0 || f.to < 0:
+				return usage(cmd, "--from and --to must not be negative")
+			case f.to < f.from:
+				return usage(cmd, "--to %d is before --from %d", f.to, f.from)
 			case f.tools != "" && f.tools != toolsNone && f.tools != toolsShort && f.tools != toolsFull:
 				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", f.tools, toolsNone, toolsShort, toolsFull)
 			case cmd.Flags().Changed("last") && f.last < 0:
@@ -79,11 +98,13 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 				if f.last == 0 {
 					to = 0
 				}
-			case cmd.Flags().Changed("range"):
+			case cmd.Flags().Changed("range"), len(args) > 1:
 				var err error
-				if from, to, err = parseRange(f.span); err != nil {
-					return usage(cmd, "--range: %v", err)
+				if from, to, err = parseRange(append(args, f.span)[1]); err != nil {
+					return usage(cmd, "range: %v", err)
 				}
+			default:
+				from, to = f.from, f.to
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
@@ -94,6 +115,9 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 	a.branchFlag(cmd, &f.branch, "branch", "show `BRANCH` instead of the active one")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages that are shown")
 	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
+	flags.Int64Var(&f.from, "from", 0, "show the messages from position `A` on")
+	flags.Int64Var(&f.to, "to", math.MaxInt64, "show the messages before position `B`")
+	flags.Lookup("to").DefValue = "0" // none to show in the help
 	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
 	flags.BoolVar(&f.full, "full", false, "show thoughts, tool calls and results in full")
 	flags.BoolVar(&f.all, "all", false, "show bookkeeping, too")
@@ -116,7 +140,7 @@ func parseRange(text string) (from, to int64, err error) {
 	}
 	switch {
 	case !ok:
-		return 0, 0, fmt.Errorf("expected A:B, got %q", text)
+		return 0, 0, fmt.Errorf("expected positions as A:B, such as 24:30 or 24:, got %q", text)
 	case err != nil:
 		return 0, 0, err
 	case to < from:

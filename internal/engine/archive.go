@@ -24,6 +24,8 @@ type ArchiveOptions struct {
 	KeepLast int64
 	// Branch leaves out messages that this branch does not show.
 	Branch string
+	// DryRun only counts the messages and their bytes.
+	DryRun bool
 	// limit bounds the length of the envelopes to archive in one call, in bytes; 0 for no bound.
 	limit int64
 	// Progress receives the number of messages examined so far; nil for no reports.

@@ -83,14 +83,17 @@ func (s *Store) archiveSome(ctx context.Context, ids []uuid.UUID, o ArchiveOptio
 		}
 		return out
 	}
-	if s.ReadOnly {
+	switch {
+	case o.DryRun:
+	case s.ReadOnly:
 		return failAll(ErrReadOnly)
+	default:
+		release, err := s.LockCollection(ctx)
+		if err != nil {
+			return failAll(err)
+		}
+		defer release()
 	}
-	release, err := s.LockCollection(ctx)
-	if err != nil {
-		return failAll(err)
-	}
-	defer release()
 	fsys := vfs.ShareSyncs(s.FS)
 	next := make(chan int)
 	var group sync.WaitGroup
@@ -118,7 +121,11 @@ func (s *Store) archiveThrough(
 		c, err = s.Context(ctx, id) // a legacy context, or the error
 	}
 	if err == nil {
-		done, err = c.archive(ctx, o, with)
+		if o.DryRun {
+			done, err = c.ArchiveOld(ctx, o, 0, true)
+		} else {
+			done, err = c.archive(ctx, o, with)
+		}
 		err = errors.Join(err, c.Close())
 	}
 	return done, err

@@ -168,7 +168,7 @@ func (c *Context) ArchiveOld(ctx context.Context, o ArchiveOptions, limit int64,
 func (c *Context) archiveOld(ctx context.Context, o ArchiveOptions, dryRun bool) (done ArchiveResult, err error) {
 	chosen, err := c.chooseMessages(ctx, o)
 	if dryRun {
-		done.Before = chosen.bytes
+		done.Before, done.Stayed = chosen.bytes, chosen.stayed
 		for _, positions := range chosen.messages {
 			done.Messages += positions.Len()
 		}
