@@ -73,7 +73,7 @@ pack as with "ctxtool archive", but their payloads stay blobs.`,
 			case len(args) == 1 && !strings.Contains(args[0], "="):
 				only, args = args[0], nil
 				if !slices.Contains(settingNames(), only) {
-					return usage(cmd, "unknown setting %q", only)
+					return badArgument(listSettings, "unknown setting %q", only)
 				}
 			case len(args) == 2 && !strings.Contains(args[0], "="):
 				args = []string{args[0] + "=" + args[1]}
@@ -114,7 +114,7 @@ func parseSettings(cmd *cobra.Command, args []string) (changes []func(*ctxdir.Se
 		case !ok:
 			return nil, usage(cmd, "expected KEY=VALUE, got %q", arg)
 		case i < 0:
-			return nil, usage(cmd, "unknown setting %q", name)
+			return nil, badArgument(listSettings, "unknown setting %q", name)
 		}
 		parse := storeSettings[i].parse
 		if err := parse(text, &ctxdir.Settings{}); err != nil {
@@ -152,3 +152,6 @@ func (a *app) config(ctx context.Context, s *ctxdir.Store, only string, changes 
 	}
 	return nil
 }
+
+// listSettings is the hint for an unknown setting.
+const listSettings = `run "ctxtool config" to list the settings`

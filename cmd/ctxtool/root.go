@@ -176,10 +176,28 @@ func needVerb(cmd *cobra.Command, args []string) error {
 	}
 	err := usage(cmd, "unknown verb %q", strings.TrimPrefix(cmd.CommandPath()+" ", "ctxtool ")+args[0])
 	err.hint = fmt.Sprintf("run %q to list the verbs", cmd.CommandPath()+" --help")
-	if like := cmd.SuggestionsFor(args[0]); len(like) > 0 {
+	if like := suggestions(cmd, args[0]); len(like) > 0 {
 		err.hint = "did you mean " + strings.Join(like, " or ") + "?"
 	}
 	return err
+}
+
+// otherNames are what people call verbs who know them from other commands.
+var otherNames = map[string]string{
+	"list": "ls", "cat": "show", "view": "show", "print": "show", "delete": "rm", "remove": "rm", "del": "rm", "undo": "trash restore",
+	"undelete": "trash restore", "create": "new", "add": "append", "find": "search", "verify": "check", "fsck": "check", "fork": "branch fork",
+	"switch": "branch switch", "rewind": "branch rewind", "purge": "trash empty", "prune": "gc", "settings": "config", "history": "log",
+	"trash show": "trash ls", "trash list": "trash ls", "trash rm": "trash empty", "trash delete": "trash empty", "trash purge": "trash empty",
+	"branch list": "branch ls", "branch create": "branch new", "branch delete": "branch rm", "branch remove": "branch rm",
+}
+
+// suggestions are the verbs that an unknown one may stand for: one with this meaning, or else those spelt like it.
+func suggestions(cmd *cobra.Command, unknown string) []string {
+	name := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath()+" "+unknown, "ctxtool"), " ")
+	if verb, ok := otherNames[name]; ok {
+		return []string{"ctxtool " + verb}
+	}
+	return cmd.SuggestionsFor(unknown)
 }
 
 // between checks that a verb has from least to limit arguments; a negative limit allows any number.

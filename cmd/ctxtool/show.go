@@ -230,7 +230,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	case files != nil:
 		a.note("saved %s in %s", count(files.saved, "file"), f.save)
 	case shown == 0 && !a.json:
-		a.note("no messages to show")
+		n, _ := b.Len(ctx)
+		a.note("no messages to show: the branch has %s", count(n, "message"))
 	}
 	return problemOf(c)
 }
