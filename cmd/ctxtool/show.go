@@ -69,42 +69,9 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 		Args:              between(1, 2),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			from, to := int64(0), int64(math.MaxInt64)
-			var ways []string // to choose messages by position
-			for _, name := range []string{"last", "range"} {
-				if cmd.Flags().Changed(name) {
-					ways = append(ways, "--"+name)
-				}
-			}
-			if f.from != 0 || cmd.Flags().Changed("to") {
-				ways = append(ways, "--from and --to")
-			}
-			if len(args) > 1 {
-				ways = append(ways, "A:B")
-			}
-			switch {
-			case len(ways) > 1:
-				return usage(cmd, "%s cannot be used together", strings.Join(ways, " and "))
-			case f.from < 0 || f.to < 0:
-				return usage(cmd, "--from and --to must not be negative")
-			case f.to < f.from:
-				return usage(cmd, "--to %d is before --from %d", f.to, f.from)
-			case f.tools != "" && f.tools != toolsNone && f.tools != toolsShort && f.tools != toolsFull:
-				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", f.tools, toolsNone, toolsShort, toolsFull)
-			case cmd.Flags().Changed("last") && f.last < 0:
-				return usage(cmd, "--last must not be negative")
-			case cmd.Flags().Changed("last"):
-				from = -f.last
-				if f.last == 0 {
-					to = 0
-				}
-			case cmd.Flags().Changed("range"), len(args) > 1:
-				var err error
-				if from, to, err = parseRange(append(args, f.span)[1]); err != nil {
-					return usage(cmd, "range: %v", err)
-				}
-			default:
-				from, to = f.from, f.to
+			from, to, err := f.positions(cmd, args)
+			if err != nil {
+				return err
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
@@ -126,6 +93,47 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 	flags.StringVar(&f.typ, "type", "", "show messages of the type `TYPE` only")
 	flags.BoolVar(&f.noContent, "no-content", false, "show messages without their content")
 	return cmd
+}
+
+// positions returns the positions to show, [from, to). A negative from counts from the end.
+func (f *showFlags) positions(cmd *cobra.Command, args []string) (from, to int64, err error) {
+	to = math.MaxInt64
+	var ways []string // to choose messages by position
+	for _, name := range []string{"last", "range"} {
+		if cmd.Flags().Changed(name) {
+			ways = append(ways, "--"+name)
+		}
+	}
+	if f.from != 0 || cmd.Flags().Changed("to") {
+		ways = append(ways, "--from and --to")
+	}
+	if len(args) > 1 {
+		ways = append(ways, "A:B")
+	}
+	switch {
+	case len(ways) > 1:
+		return 0, 0, usage(cmd, "%s cannot be used together", strings.Join(ways, " and "))
+	case f.from < 0 || f.to < 0:
+		return 0, 0, usage(cmd, "--from and --to must not be negative")
+	case f.to < f.from:
+		return 0, 0, usage(cmd, "--to %d is before --from %d", f.to, f.from)
+	case f.tools != "" && f.tools != toolsNone && f.tools != toolsShort && f.tools != toolsFull:
+		return 0, 0, usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", f.tools, toolsNone, toolsShort, toolsFull)
+	case cmd.Flags().Changed("last") && f.last < 0:
+		return 0, 0, usage(cmd, "--last must not be negative")
+	case cmd.Flags().Changed("last"):
+		from = -f.last
+		if f.last == 0 {
+			to = 0
+		}
+	case cmd.Flags().Changed("range"), len(args) > 1:
+		if from, to, err = parseRange(append(args, f.span)[1]); err != nil {
+			return 0, 0, usage(cmd, "range: %v", err)
+		}
+	default:
+		from, to = f.from, f.to
+	}
+	return from, to, nil
 }
 
 // parseRange parses A:B; either may be missing.

@@ -42,7 +42,7 @@ that repair replaced. Items stay in the trash for a week; garbage collection pur
 
 ITEM is the id of an item, as "ctxtool trash ls" shows it, any unique beginning or end of the id, or what
 named the thing before: all that names a context, or the name of a branch.`,
-		Example:     "  ctxtool trash ls\n  ctxtool trash restore 7c2f",
+		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
 		Annotations: exits("failed to list or purge some items", ofStores...),
 		Args:        cobra.ArbitraryArgs,
 		RunE:        needVerb,
@@ -160,7 +160,7 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their names
 or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is what named the
 context or branch before its removal, or the id of an item, or any unique beginning or end of the id.`,
-		Example:           "  ctxtool trash restore 7c2f\n  ctxtool trash restore 5f2f3c0d9b11",
+		Example:           "  ctxtool trash restore 5f2f3c0d",
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
 		ValidArgsFunction: a.completeItems,

@@ -163,7 +163,11 @@ func (r *reader) run(ts *testscript.TestScript, s *step) (stdout, stderr string)
 	}
 	switch {
 	case redirected:
-		ts.Check(os.WriteFile(ts.MkAbs(r.words(ts, file)[0]), []byte(stdout), 0o600))
+		path := ts.MkAbs(r.words(ts, file)[0])
+		ts.Check(os.WriteFile(path, []byte(stdout), 0o600))
+		if s.input != "" {
+			ts.Check(makeOld(path)) // people take longer than a test to import what they wrote
+		}
 		return "", stderr
 	case into != "":
 		ts.Setenv(into, strings.TrimSpace(stdout))
