@@ -21,7 +21,7 @@ type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
 	message(ctx context.Context, m *loadedMessage) error
 	end() error
-	unfit() int // messages that the format cannot hold
+	omitted() omissions // what the format cannot hold
 }
 
 // exportFormat makes exporters. A format for people holds no binary payloads.
@@ -56,6 +56,7 @@ bookkeeping of agent tools is left out without --all. A page in html needs no ot
 inside, and nothing in it runs.
 
 openai and anthropic are messages that these APIs take, with each tool call followed by its result.
+A note says what a form cannot hold, such as thoughts.
 claude-code, codex and chatgpt are what these tools keep, so a conversation can continue there:
 "claude --resume" finds ~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
 ~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim. Without
@@ -154,8 +155,8 @@ func (a *app) export(
 	if err := e.end(); err != nil {
 		return err
 	}
-	if n := e.unfit(); n > 0 {
-		a.note("left out %s that the format cannot hold", count(n, "message"))
+	if lost := e.omitted().String(); lost != "" {
+		a.note("left out %s that the format cannot hold", lost)
 	}
 	if err := lacks.err(c.ID()); err != nil {
 		return err

@@ -10,8 +10,8 @@ import (
 )
 
 // anthropicExport writes an object with system prompt and messages that the API of Anthropic takes: user and assistant
-// in turns, and the result of each tool call in the next message of the user. Thoughts are left out, since the API takes
-// only those that it signed.
+// in turns, and the result of each tool call in the next message of the user. What the system says is all in the prompt.
+// Thoughts are left out: the API takes only those that it signed, and only from the model that had them.
 type anthropicExport struct {
 	turnExport
 	list    jsonList
@@ -28,11 +28,8 @@ func newAnthropic(w io.Writer, read reading) exporter {
 }
 
 func (e *anthropicExport) begin(c *ctxdir.Metadata, branch string) error {
-	for _, b := range c.Branches {
-		var prompt string
-		if b.Name == branch && json.Unmarshal(b.SystemPrompt, &prompt) == nil && prompt != "" {
-			e.system = append(e.system, prompt)
-		}
+	if prompt := systemPrompt(c, branch); prompt != "" {
+		e.system = append(e.system, prompt)
 	}
 	_, err := io.WriteString(e.w, `{"messages":[`)
 	return err
@@ -83,36 +80,26 @@ func (e *anthropicExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return nil
 	}
 	s := e.said(t)
-	switch {
-	case s.voice == chat.System:
+	if !e.fits(&s) {
+		return nil
+	}
+	if s.voice == chat.System {
 		e.system = append(e.system, s.texts...)
 		return nil
-	case s.nothing() || s.voice == "":
-		if len(s.thoughts) == 0 {
-			e.unlisted++
-		}
-		return nil
 	}
-	role := s.voice
-	if len(s.calls) > 0 {
-		role = chat.Assistant
+	if !e.list.begun && e.role == "" && s.voice == chat.Assistant { // the API wants a message of the user first
+		e.role, e.content = chat.User, []any{textContent{"text", "(the conversation begins with the assistant)"}}
 	}
-	for e.role != "" && (role != e.role || len(e.results) > 0) {
+	for e.role != "" && (s.voice != e.role || len(e.results) > 0) {
 		if err := e.flush(); err != nil {
 			return err
 		}
 	}
-	e.role = role
+	e.role = s.voice
 	for _, text := range s.texts {
-		if strings.TrimSpace(text) != "" { // the API refuses blank texts
-			e.content = append(e.content, textContent{"text", text})
-		}
+		e.content = append(e.content, textContent{"text", text})
 	}
 	for _, img := range s.images {
-		if role != chat.User {
-			e.content = append(e.content, textContent{"text", "[" + img.name + "]"})
-			continue
-		}
 		e.content = append(e.content, imageBlock{"image", fileSource{"base64", img.mediaType, img.data}})
 	}
 	for _, p := range s.calls {

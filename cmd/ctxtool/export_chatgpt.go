@@ -41,13 +41,24 @@ type chatGPTMessage struct {
 	Recipient string         `json:"recipient"`
 }
 
-func (e *chatGPTExport) begin(c *ctxdir.Metadata, _ string) error {
+func (e *chatGPTExport) begin(c *ctxdir.Metadata, branch string) error {
 	e.start = sessionOf(c)
 	e.last = &chatGPTNode{ID: ctxdir.DerivedID(c.ID, "root"), Children: []uuid.UUID{}}
 	head := `[{"id":` + string(textOf(c.ID.String())) + `,"title":` + string(textOf(c.Title)) +
 		`,"create_time":` + string(encode(seconds(c.CreatedAt))) + `,"update_time":` + string(encode(seconds(c.UpdatedAt))) + `,"mapping":{`
-	_, err := io.WriteString(e.w, head)
-	return err
+	if _, err := io.WriteString(e.w, head); err != nil {
+		return err
+	}
+	if prompt := systemPrompt(c, branch); prompt != "" {
+		return e.text(ctxdir.DerivedID(c.ID, "system prompt"), chat.System, seconds(c.CreatedAt), prompt)
+	}
+	return nil
+}
+
+// text writes a node with a text.
+func (e *chatGPTExport) text(id uuid.UUID, role string, at float64, text string) error {
+	content := map[string]any{"content_type": "text", "parts": []string{text}}
+	return e.node(&chatGPTMessage{ID: id, Author: author(role, ""), CreatedAt: at, Content: content, Recipient: "all"})
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
@@ -70,10 +81,7 @@ func (e *chatGPTExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return nil
 	}
 	s := e.said(t)
-	if s.nothing() || s.voice == "" {
-		if len(s.thoughts) == 0 {
-			e.unlisted++
-		}
+	if !e.fits(&s) {
 		return nil
 	}
 	at := seconds(e.start.timeOf(m))
@@ -83,9 +91,7 @@ func (e *chatGPTExport) turn(t *chat.Turn[*loadedMessage]) error {
 		texts = append(texts, "["+img.name+"]")
 	}
 	if len(texts) > 0 {
-		content := map[string]any{"content_type": "text", "parts": []string{strings.Join(texts, "\n\n")}}
-		err := e.node(&chatGPTMessage{ID: m.ID, Author: author(s.voice, ""), CreatedAt: at, Content: content, Recipient: "all"})
-		if err != nil {
+		if err := e.text(m.ID, s.voice, at, strings.Join(texts, "\n\n")); err != nil {
 			return err
 		}
 	}

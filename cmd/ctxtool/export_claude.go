@@ -13,7 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// claudeExport writes a session of Claude Code. The records of such a session stay verbatim.
+// claudeExport writes a session of Claude Code. The records of such a session stay verbatim. Of other conversations, what
+// the system says is left out: Claude Code keeps no instructions in a session.
 type claudeExport struct {
 	turnExport
 	start session
@@ -40,8 +41,9 @@ type claudeRecord struct {
 	Timestamp string          `json:"timestamp"`
 }
 
-func (e *claudeExport) begin(c *ctxdir.Metadata, _ string) error {
+func (e *claudeExport) begin(c *ctxdir.Metadata, branch string) error {
 	e.start, e.own = sessionOf(c), isImportOf(c, importer.ClaudeCode)
+	e.lost.prompt = systemPrompt(c, branch) != ""
 	return nil
 }
 
@@ -63,10 +65,10 @@ func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return nil
 	}
 	s := e.said(t)
-	if s.nothing() || s.voice == "" {
-		if len(s.thoughts) == 0 {
-			e.unlisted++
-		}
+	if s.voice == chat.System {
+		s.voice = ""
+	}
+	if !e.fits(&s) {
 		return nil
 	}
 	var content, results []any
@@ -77,15 +79,11 @@ func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {
 		content = append(content, imageBlock{"image", fileSource{"base64", img.mediaType, img.data}})
 	}
 	for _, p := range s.calls {
-		content = append(content, toolUse{"tool_use", p.ID, p.Name, argumentObject(p)})
+		content = append(content, toolUse{"tool_use", p.ID, functionName(p.Name), argumentObject(p)})
 		results = append(results, toolResult{"tool_result", p.ID, resultText(p), len(p.Results) > 0 && p.Results[0].Failed})
 	}
-	role := chat.User
-	if s.voice == chat.Assistant || len(s.calls) > 0 {
-		role = chat.Assistant
-	}
 	at := e.start.timeOf(m)
-	if err := e.record(role, content, m.ID, at); err != nil || len(results) == 0 {
+	if err := e.record(s.voice, content, m.ID, at); err != nil || len(results) == 0 {
 		return err
 	}
 	return e.record(chat.User, results, ctxdir.DerivedID(m.ID, "results"), at)

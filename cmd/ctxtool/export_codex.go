@@ -55,10 +55,8 @@ func (e *codexExport) begin(c *ctxdir.Metadata, branch string) error {
 		"id": e.start.id, "timestamp": sessionTime(e.start.at), "cwd": e.start.cwd, "originator": "ctxtool", "cli_version": "0.0.0",
 		"instructions": nil, "source": "cli",
 	}
-	for _, b := range c.Branches {
-		if b.Name == branch && chat.KindOf(b.SystemPrompt) == '"' {
-			meta["instructions"] = b.SystemPrompt
-		}
+	if prompt := systemPrompt(c, branch); prompt != "" {
+		meta["instructions"] = prompt
 	}
 	e.meta = &codexRecord{sessionTime(e.start.at), "session_meta", meta}
 	return nil
@@ -99,8 +97,8 @@ func (e *codexExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return nil
 	}
 	s := e.said(t)
-	if s.nothing() && len(s.thoughts) == 0 || s.voice == "" {
-		e.unlisted++
+	if s.voice == "" || len(s.texts)+len(s.thoughts)+len(s.calls)+len(s.images) == 0 {
+		e.lost.messages++
 		return nil
 	}
 	at := sessionTime(e.start.timeOf(m))

@@ -64,7 +64,7 @@ func (e *htmlExport) begin(c *ctxdir.Metadata, branch string) error {
 
 func (e *htmlExport) message(_ context.Context, m *loadedMessage) error { return e.add(m) }
 
-func (e *htmlExport) unfit() int { return 0 }
+func (e *htmlExport) omitted() omissions { return omissions{} }
 
 func (e *htmlExport) end() error {
 	if err := e.turns.Flush(); err != nil {

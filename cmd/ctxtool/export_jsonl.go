@@ -12,7 +12,7 @@ type jsonlExport struct{ w io.Writer }
 
 func (e *jsonlExport) begin(*ctxdir.Metadata, string) error { return nil }
 func (e *jsonlExport) end() error                           { return nil }
-func (e *jsonlExport) unfit() int                           { return 0 }
+func (e *jsonlExport) omitted() omissions                   { return omissions{} }
 
 func (e *jsonlExport) message(ctx context.Context, m *loadedMessage) error {
 	if m.Unavailable != nil {

@@ -40,7 +40,7 @@ func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 
 func (e *markdownExport) message(_ context.Context, m *loadedMessage) error { return e.add(m) }
 func (e *markdownExport) end() error                                        { return e.turns.Flush() }
-func (e *markdownExport) unfit() int                                        { return 0 }
+func (e *markdownExport) omitted() omissions                                { return omissions{} }
 
 func (e *markdownExport) turn(t *chat.Turn[*loadedMessage]) error {
 	m := t.Message

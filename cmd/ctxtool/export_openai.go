@@ -4,14 +4,15 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/chat"
 )
 
-// openaiExport writes an array of chat messages that the API of OpenAI takes: each tool call is followed by its result. A
-// message that has that form already stays verbatim.
+// openaiExport writes an array of chat messages that the API of OpenAI takes: each tool call is followed by its result.
+// Content that has the API's form already stays as it is.
 type openaiExport struct {
 	turnExport
 	list jsonList
@@ -27,10 +28,8 @@ func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 	if _, err := io.WriteString(e.w, "["); err != nil {
 		return err
 	}
-	for _, b := range c.Branches {
-		if b.Name == branch && chat.KindOf(b.SystemPrompt) == '"' {
-			return e.list.element(chatMessage{Role: "system", Content: b.SystemPrompt})
-		}
+	if prompt := systemPrompt(c, branch); prompt != "" {
+		return e.list.element(chatMessage{Role: chat.System, Content: textOf(prompt)})
 	}
 	return nil
 }
@@ -43,9 +42,11 @@ func (e *openaiExport) end() error {
 	return err
 }
 
+// chatMessage has the members that every version of the API takes. It refuses others.
 type chatMessage struct {
 	Role       string          `json:"role"`
 	Content    json.RawMessage `json:"content"`
+	Name       string          `json:"name,omitempty"` // of a person or an agent
 	ToolCalls  []chatCall      `json:"tool_calls,omitempty"`
 	ToolCallID string          `json:"tool_call_id,omitempty"`
 }
@@ -64,64 +65,80 @@ func (e *openaiExport) turn(t *chat.Turn[*loadedMessage]) error {
 	if m.Unavailable != nil {
 		return nil
 	}
-	if isChatMessage(m.Body) {
-		if err := e.list.element(m.Body); err != nil {
-			return err
-		}
-		return e.results(t.Parts)
-	}
 	s := e.said(t)
-	if s.nothing() || s.voice == "" {
-		if len(s.thoughts) == 0 {
-			e.unlisted++
-		}
+	if !e.fits(&s) {
 		return nil
 	}
 	message := chatMessage{Role: s.voice, Content: openaiContent(&s)}
+	message.keep(chat.ObjectOf(m.Body))
 	for _, p := range s.calls {
 		call := chatCall{ID: p.ID, Type: "function"}
 		call.Function.Name, call.Function.Arguments = functionName(p.Name), string(argumentObject(p))
 		message.ToolCalls = append(message.ToolCalls, call)
 	}
-	if len(message.ToolCalls) > 0 {
-		message.Role = chat.Assistant
-	}
 	if err := e.list.element(message); err != nil {
 		return err
 	}
-	return e.results(t.Parts)
-}
-
-// results writes the results of calls.
-func (e *openaiExport) results(parts []chat.Part) error {
-	for i := range parts {
-		if p := &parts[i]; p.Kind == chat.Call {
-			if err := e.list.element(chatMessage{Role: chat.Tool, Content: textOf(resultText(p)), ToolCallID: p.ID}); err != nil {
-				return err
-			}
+	for _, p := range s.calls {
+		if err := e.list.element(chatMessage{Role: chat.Tool, Content: textOf(resultText(p)), ToolCallID: p.ID}); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
-// isChatMessage reports whether a message is one that the API takes: a role in its spelling, and no content of others.
-func isChatMessage(body json.RawMessage) bool {
-	o := chat.ObjectOf(body)
+// keep takes over what a message of the API has beyond texts and images: the role of a developer, the name of the
+// speaker, and parts such as audio and files.
+func (m *chatMessage) keep(o chat.Object) {
 	role := o.Text("role")
-	if chat.Voice(role) != role && role != "developer" || o["content"] == nil && o["tool_calls"] == nil {
-		return false
+	if chat.Voice(role) != m.Role || chatParts[role] == nil {
+		return
 	}
-	for _, b := range chat.List(o["content"]) {
-		block := chat.ObjectOf(b)
-		switch kind := block.Text("type"); kind {
-		case "text", "image_url", "input_audio", "refusal":
-		default:
-			if kind != "file" || block["file"] == nil {
-				return false
-			}
+	m.Role = role
+	if name := o.Text("name"); name != "" && functionName(name) == name {
+		m.Name = name
+	}
+	var parts []any
+	for _, p := range chat.List(o["content"]) {
+		part, ok := chatPart(role, chat.ObjectOf(p))
+		if !ok {
+			return
 		}
+		parts = append(parts, part)
 	}
-	return chat.KindOf(o["content"]) != '{'
+	if len(parts) > 0 {
+		m.Content = encode(parts)
+	}
+}
+
+// chatParts are the parts of content that the API takes in the messages of a role.
+var chatParts = map[string][]string{
+	"system":       {"text"},
+	"developer":    {"text"},
+	chat.User:      {"text", "image_url", "input_audio", "file"},
+	chat.Assistant: {"text", "refusal"},
+}
+
+// chatPart returns a part of content without members that the API does not know. ok is false if the API refuses the part.
+func chatPart(role string, o chat.Object) (part any, ok bool) {
+	kind := o.Text("type")
+	value := o[kind]
+	switch {
+	case !slices.Contains(chatParts[role], kind):
+		return nil, false
+	case kind == "text" || kind == "refusal":
+		ok = strings.TrimSpace(o.Text(kind)) != ""
+	case kind == "image_url":
+		url := chat.ObjectOf(value).Text("url")
+		ok = strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") ||
+			slices.ContainsFunc(imageTypes, func(media string) bool { return strings.HasPrefix(url, "data:"+media+";base64,") })
+	case kind == "file":
+		file := chat.ObjectOf(value)
+		ok = file["file_id"] != nil || file["file_data"] != nil
+	default:
+		ok = chat.ObjectOf(value) != nil
+	}
+	return map[string]any{"type": kind, kind: value}, ok
 }
 
 // openaiContent is a text alone, or a list of texts and images, or null.
@@ -142,18 +159,4 @@ func openaiContent(s *said) json.RawMessage {
 		blocks = append(blocks, map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
 	}
 	return encode(blocks)
-}
-
-// functionName is a name that the APIs take: letters, digits, underscores and dashes, at most 64.
-func functionName(name string) string {
-	name = strings.Map(func(r rune) rune {
-		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
-			return r
-		}
-		return '_'
-	}, name)
-	if name == "" {
-		return "tool"
-	}
-	return name[:min(len(name), 64)]
 }

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -17,8 +18,33 @@ import (
 type turnExport struct {
 	w io.Writer
 	conversation
-	calls    int // calls that had no id
-	unlisted int // messages that the form cannot hold
+	unnamed int            // calls that had no id
+	ids     map[string]int // of the calls that were written; how many wanted each
+	lost    omissions
+}
+
+// omissions counts what a form cannot hold.
+type omissions struct {
+	prompt             bool // the system prompt
+	messages, thoughts int
+}
+
+// String names what was left out, "" if nothing was.
+func (o omissions) String() string {
+	var parts []string
+	if o.prompt {
+		parts = append(parts, "the system prompt")
+	}
+	if o.messages > 0 {
+		parts = append(parts, count(o.messages, "message"))
+	}
+	if o.thoughts > 0 {
+		parts = append(parts, count(o.thoughts, "thought"))
+	}
+	if last := len(parts) - 1; last > 0 {
+		return strings.Join(parts[:last], ", ") + " and " + parts[last]
+	}
+	return strings.Join(parts, "")
 }
 
 func (e *turnExport) message(ctx context.Context, m *loadedMessage) error {
@@ -38,8 +64,8 @@ func (e *turnExport) verbatim(m *loadedMessage) error {
 	return err
 }
 
-func (e *turnExport) end() error { return e.turns.Flush() }
-func (e *turnExport) unfit() int { return e.unlisted }
+func (e *turnExport) end() error         { return e.turns.Flush() }
+func (e *turnExport) omitted() omissions { return e.lost }
 func (e *turnExport) line(v any) error {
 	_, err := e.w.Write(append(encode(v), '\n'))
 	return err
@@ -47,39 +73,51 @@ func (e *turnExport) line(v any) error {
 
 // said is a turn in pieces that every form has.
 type said struct {
-	voice    string
+	voice    string // "" if no form has a place for the turn
 	texts    []string
 	thoughts []string
-	calls    []*chat.Part // with their ids
-	orphans  []chat.Part  // results whose calls are not there
-	images   []image
+	calls    []*chat.Part // each with an id of its own
+	images   []image      // of the user
 }
 
 // image is an image in base64.
 type image struct{ mediaType, data, name string }
 
-// said splits a turn. Tool calls without an id get one. Images beyond maxParsedBody in all, in base64, are named and not
-// shown.
+// said splits a turn, and decides who speaks:
+//
+//   - the assistant, if the turn has calls of tools;
+//   - the user, if it is a result without its call, or the summary that a tool made to go on with;
+//   - else its own speaker. A record of an agent tool without a speaker has no place in another form.
+//
+// Images beyond maxParsedBody in all, in base64, and those that no API takes, are named and not shown; so are images that
+// the user did not send.
 func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 	s := said{voice: t.Voice}
+	orphan := false
+	for i := range t.Parts {
+		orphan = orphan || t.Parts[i].Kind == chat.Result
+		if p := &t.Parts[i]; p.Kind == chat.Call {
+			p.ID = e.callID(p.ID)
+			s.calls = append(s.calls, p)
+		}
+	}
+	switch {
+	case len(s.calls) > 0:
+		s.voice = chat.Assistant
+	case s.voice == chat.Tool, s.voice == "" && (orphan || chat.IsSummary(t.Message.Body)):
+		s.voice = chat.User
+	}
 	left := int64(maxParsedBody)
 	for i := range t.Parts {
-		p := &t.Parts[i]
-		switch p.Kind {
+		switch p := &t.Parts[i]; p.Kind {
 		case chat.Text:
 			s.texts = append(s.texts, p.Text)
 		case chat.Thought:
 			s.thoughts = append(s.thoughts, p.Text)
-		case chat.Call:
-			if p.ID == "" {
-				e.calls++
-				p.ID = fmt.Sprintf("call_%d", e.calls)
-			}
-			s.calls = append(s.calls, p)
 		case chat.Result:
-			s.orphans = append(s.orphans, *p)
+			s.texts = append(s.texts, strings.TrimSpace("[result of a tool] "+p.Text))
 		case chat.Attachment:
-			if img, ok := imageOf(t.Message.Message, p, left); ok {
+			if img, ok := imageOf(t.Message.Message, p, left); ok && s.voice == chat.User {
 				s.images = append(s.images, img)
 				left -= int64(len(img.data))
 			} else {
@@ -87,22 +125,80 @@ func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
 			}
 		}
 	}
-	// A result without its call is a text of the user: no form has another place for it.
-	for _, r := range s.orphans {
-		s.texts = append(s.texts, strings.TrimSpace("[result of a tool] "+r.Text))
-	}
-	if s.voice == chat.Tool || s.voice == "" && len(s.orphans) > 0 {
-		s.voice = chat.User
-	}
 	return s
 }
 
-func (s *said) nothing() bool { return len(s.texts)+len(s.calls)+len(s.images) == 0 }
+// fits counts what a form without thoughts leaves out of a turn, and reports whether there is a message to write.
+func (e *turnExport) fits(s *said) bool {
+	fits := s.voice != "" && len(s.texts)+len(s.calls)+len(s.images) > 0
+	e.lost.thoughts += len(s.thoughts)
+	if !fits && len(s.thoughts) == 0 {
+		e.lost.messages++
+	}
+	return fits
+}
 
-// imageOf returns the content of an attachment that is an image of at most limit bytes in base64.
+// maxCallID is the greatest length of the id of a call that the APIs take, in bytes.
+const maxCallID = 40
+
+// callID is an id for a call that no other one in the export has, from its own id. The APIs take each id once.
+func (e *turnExport) callID(own string) string {
+	if own == "" {
+		e.unnamed++
+		own = fmt.Sprintf("call_%d", e.unnamed)
+	}
+	if e.ids == nil {
+		e.ids = map[string]int{}
+	}
+	wanted := toolName(own, maxCallID)
+	id := wanted
+	for e.ids[id] > 0 {
+		e.ids[wanted]++
+		suffix := fmt.Sprintf("_%d", e.ids[wanted])
+		id = wanted[:min(len(wanted), maxCallID-len(suffix))] + suffix
+	}
+	e.ids[id]++
+	return id
+}
+
+// functionName is a name of a tool that the APIs take.
+func functionName(name string) string {
+	const longest = 64 // bytes
+	return toolName(name, longest)
+}
+
+// toolName keeps the letters, digits, underscores and dashes of a name, up to a length in bytes.
+func toolName(name string, longest int) string {
+	name = strings.Map(func(r rune) rune {
+		if r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z' || r >= '0' && r <= '9' || r == '_' || r == '-' {
+			return r
+		}
+		return '_'
+	}, name)
+	if name == "" {
+		return "tool"
+	}
+	return name[:min(len(name), longest)]
+}
+
+// systemPrompt is the system prompt of a branch, "" if it is blank or no text.
+func systemPrompt(c *ctxdir.Metadata, branch string) string {
+	for _, b := range c.Branches {
+		var prompt string
+		if b.Name == branch && json.Unmarshal(b.SystemPrompt, &prompt) == nil && strings.TrimSpace(prompt) != "" {
+			return prompt
+		}
+	}
+	return ""
+}
+
+// imageTypes are the types of images that the APIs take.
+var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
+
+// imageOf returns the content of an attachment that is an image for an API, of at most limit bytes in base64.
 func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
 	f := p.File
-	if f == nil || !strings.HasPrefix(f.MediaType, "image/") || f.HasText() { // SVG is a text
+	if f == nil || !slices.Contains(imageTypes, f.MediaType) {
 		return image{}, false
 	}
 	data := contentOf(m, f, limit/4*3)
@@ -112,7 +208,7 @@ func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
 // contentOf is the content of an attachment in base64, "" if it cannot be read.
 func contentOf(m *ctxdir.Message, f *chat.FileRef, limit int64) string {
 	if f.Payload == nil {
-		return f.Base64
+		return strings.NewReplacer("\r", "", "\n", "").Replace(f.Base64)
 	}
 	b, err := view.Content(m, f, limit)
 	if err != nil {
@@ -131,8 +227,11 @@ func resultText(p *chat.Part) string {
 
 // argumentObject is the arguments of a call as a JSON object.
 func argumentObject(p *chat.Part) json.RawMessage {
-	if chat.ObjectOf(json.RawMessage(p.Text)) != nil {
-		return json.RawMessage(p.Text)
+	switch arguments := json.RawMessage(p.Text); {
+	case chat.ObjectOf(arguments) != nil:
+		return arguments
+	case p.Text == "", p.Text == "null":
+		return json.RawMessage("{}")
 	}
 	if chat.KindOf(json.RawMessage(p.Text)) == '"' && json.Valid([]byte(p.Text)) {
 		return encode(map[string]json.RawMessage{"input": json.RawMessage(p.Text)})

@@ -44,6 +44,8 @@ func block(v json.RawMessage) []Part {
 		return nil
 	case "redacted_thinking":
 		return nil
+	case "refusal":
+		return Content(o["refusal"])
 	case "tool_use", "tool-call", "toolCall", "server_tool_use":
 		return []Part{{
 			Kind: Call, Name: o.Text("name", "toolName"), ID: o.Text("id", "toolCallId"), Text: arguments(o.first("input", "args", "arguments")),

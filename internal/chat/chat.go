@@ -102,19 +102,29 @@ func Parts(body json.RawMessage) []Part {
 		parts = append(parts, Part{Kind: Thought, Text: t})
 	}
 	parts = append(parts, Content(o["content"])...)
+	if t := o.Text("refusal"); t != "" {
+		parts = append(parts, Part{Text: t})
+	}
 	if Voice(o.RoleOf()) == Tool {
-		parts = []Part{{
-			Kind: Result, ID: o.Text("tool_call_id", "toolCallId"), Name: o.Text("toolName"), Failed: o.isTrue("isError"),
-			Text: Join(parts),
-		}}
+		id := o.Text("tool_call_id", "toolCallId")
+		if id == "" && o.Text("role") == "function" {
+			id = functionID(o.Text("name"))
+		}
+		parts = []Part{{Kind: Result, ID: id, Name: o.Text("toolName"), Failed: o.isTrue("isError"), Text: Join(parts)}}
 	}
 	for _, c := range List(o["tool_calls"]) {
 		call := ObjectOf(c)
-		f := ObjectOf(call["function"])
-		if f == nil {
-			f = call
+		f := call
+		for _, kind := range []string{"function", "custom"} {
+			if inner := ObjectOf(call[kind]); inner != nil {
+				f = inner
+			}
 		}
-		parts = append(parts, Part{Kind: Call, Name: f.Text("name"), ID: call.Text("id"), Text: arguments(f["arguments"])})
+		parts = append(parts, Part{Kind: Call, Name: f.Text("name"), ID: call.Text("id"), Text: arguments(f.first("arguments", "input"))})
+	}
+	if f := ObjectOf(o["function_call"]); f != nil { // of the first version of the chat API
+		name := f.Text("name")
+		parts = append(parts, Part{Kind: Call, Name: name, ID: functionID(name), Text: arguments(f["arguments"])})
 	}
 	if len(parts) == 0 {
 		parts = Content(o["parts"])
@@ -127,6 +137,9 @@ func Parts(body json.RawMessage) []Part {
 	}
 	return parts
 }
+
+// functionID joins the call of a function that has no id with its result, by the name.
+func functionID(name string) string { return "function " + name }
 
 // item splits the items of a session that are no chat messages: those of the Responses API of OpenAI, and pi's commands.
 func item(o Object) (parts []Part, ok bool) {

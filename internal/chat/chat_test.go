@@ -54,6 +54,19 @@ func TestParts(t *testing.T) {
 			[]Part{{Kind: Call, Name: "f", Text: `{"a":1}`}},
 		},
 		{
+			"custom tool call",
+			`{"role":"assistant","tool_calls":[{"id":"1","type":"custom","custom":{"name":"f","input":"x"}}]}`,
+			[]Part{{Kind: Call, Name: "f", ID: "1", Text: "x"}},
+		},
+		{
+			"function call",
+			`{"role":"assistant","content":null,"function_call":{"name":"f","arguments":"{}"}}`,
+			[]Part{{Kind: Call, Name: "f", ID: "function f", Text: "{}"}},
+		},
+		{"function", `{"role":"function","name":"f","content":"done"}`, []Part{{Kind: Result, ID: "function f", Text: "done"}}},
+		{"refusal", `{"role":"assistant","content":null,"refusal":"no"}`, []Part{{Text: "no"}}},
+		{"refusal in a block", `{"role":"assistant","content":[{"type":"refusal","refusal":"no"}]}`, []Part{{Text: "no"}}},
+		{
 			"image",
 			`{"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAAA"}}]}`,
 			[]Part{{Kind: Attachment, Text: "image image/png, 3 B"}},

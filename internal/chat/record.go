@@ -21,8 +21,9 @@ var piRecords = map[string]bool{
 // IsClaude reports whether a message is a record of Claude Code.
 func IsClaude(body json.RawMessage) bool { return ObjectOf(body).isClaude() }
 
+// isClaude needs a type: Gemini CLI has a member sessionId, too.
 func (o Object) isClaude() bool {
-	return o["sessionId"] != nil || o["leafUuid"] != nil || o["snapshot"] != nil
+	return o.Text("type") != "" && (o["sessionId"] != nil || o["leafUuid"] != nil || o["snapshot"] != nil)
 }
 
 // IsCodex reports whether a message is a record of a rollout of Codex.

@@ -79,6 +79,7 @@ func TestBookkeeping(t *testing.T) {
 		`{"type":"model_change","timestamp":"2026-01-02T03:04:05Z"}`:     true,
 		`{"type":"message","timestamp":"2026-01-02T03:04:05Z"}`:          false,
 		`{"id":"n","message":null,"parent":null,"children":[]}`:          true,
+		`{"sessionId":"s","projectHash":"h","startTime":"t"}`:            false,
 		`{"role":"user","content":"progress"}`:                           false,
 		`"text"`:                                                         false,
 		``:                                                               false,
@@ -141,6 +142,7 @@ func TestTurns(t *testing.T) {
 		"no result":                 {[]string{call("1"), say}, "assistant 0[]; assistant 1"},
 		"a result without its call": {[]string{result("1"), say}, "user 0; assistant 1"},
 		"a result twice":            {[]string{call("1"), result("1"), result("1")}, "assistant 0[r1]; user 2"},
+		"an id once more":           {[]string{call("1"), ask, call("1"), result("1")}, "assistant 0[]; user 1; assistant 2[r1]"},
 		"a result that never comes": {many, "assistant 0[]; " + manyUsers(maxTurns+1)},
 	} {
 		if got := drawn(t, c.messages...); got != c.want {

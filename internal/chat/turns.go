@@ -52,12 +52,12 @@ func (t *Turns[M]) Add(m M, voice string, parts []Part, size int) error {
 	return t.show(t.bytes > maxTurnBytes)
 }
 
-// join gives a result to the call that waits for it.
+// join gives a result to the call that waits for it: of several with one id, the last message's first.
 func (t *Turns[M]) join(result Part) bool {
 	if result.ID == "" {
 		return false
 	}
-	for _, turn := range t.waiting {
+	for _, turn := range slices.Backward(t.waiting) {
 		for i := range turn.Parts {
 			if p := &turn.Parts[i]; p.Kind == Call && p.ID == result.ID && p.Results == nil {
 				p.Results = []Part{result}
