@@ -50,13 +50,10 @@ func (j *job) detect() error {
 	switch j.o.Format {
 	case "", Auto:
 		if j.format = recognise(head, first, j.layout); j.format == "" {
-			if slices.Contains(first.keys, "message_pool") {
-				return fmt.Errorf("%w: it is a legacy context, which \"ctxtool migrate\" converts", ErrFormat)
-			}
 			if first.truncated && j.o.Growing && len(head) < detectBytes {
 				return errUnfinished
 			}
-			return ErrFormat
+			return unknown(&first)
 		}
 	default:
 		j.format = j.o.Format

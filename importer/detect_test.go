@@ -46,10 +46,25 @@ func TestDetect(t *testing.T) {
 		"binary":                    {"\x7fELF\x02\x01\x01\x00\x00\xff\xfe[[{{\n\x01{", "", ErrFormat},
 		"prose":                     {"Dear diary,\n{today}\n", "", ErrFormat},
 		"pretty JSON of other kind": {"{\n \"a\": 1\n}", "", ErrFormat},
-		"monolithic":                {"{\n \"id\": \"x\",\n \"message_pool\": {}\n}", "legacy context", ErrFormat},
-		"array of other kind":       {`[{"a":1}]`, "", ErrFormat},
-		"array of numbers":          {`[1,2]`, "", ErrFormat},
-		"UTF-16":                    {"\xff\xfe{\x00\"\x00", "", ErrFormat},
+		"monolithic":                {"{\n \"id\": \"x\",\n \"message_pool\": {}\n}", "a legacy context", ErrFormat},
+		"message of a legacy context": {
+			"{\n \"id\": \"x\",\n \"message\": {\"role\":\"User\",\"content\":[]},\n \"parent_id\": null\n}",
+			"a message of a legacy context", ErrFormat,
+		},
+		"OpenHands, state": {
+			`{"id":"x","agent":{"kind":"Agent"},"workspace":{"kind":"LocalWorkspace"},` +
+				`"confirmation_policy":{}}`, "the state of an OpenHands", ErrFormat,
+		},
+		"OpenHands, metadata": {`{"conversation_id":"x","selected_repository":null}`, "the description of an OpenHands", ErrFormat},
+		"Gemini, prompts":     {`[{"sessionId":"x","messageId":0,"type":"user","message":"a"}]`, "the list of prompts", ErrFormat},
+		"Claude, index":       {`{"version":1,"entries":[{"sessionId":"x","fullPath":"y"}]}`, "the list of sessions", ErrFormat},
+		"chatbot-ui": {`{"version":4,"history":[{"id":"x","messages":[]}],"folders":[],` +
+			`"prompts":[]}`, "a chatbot-ui export", ErrFormat},
+		"tau-bench": {`[{"task_id":0,"reward":1.0,"info":{},"traj":[{"role":"user"}],` +
+			`"trial":0}]`, "a list of tau-bench runs", ErrFormat},
+		"array of other kind": {`[{"a":1}]`, "", ErrFormat},
+		"array of numbers":    {`[1,2]`, "", ErrFormat},
+		"UTF-16":              {"\xff\xfe{\x00\"\x00", "", ErrFormat},
 	} {
 		t.Run(name, func(t *testing.T) {
 			path := fileOf(t, "x", test.content)

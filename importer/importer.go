@@ -64,7 +64,7 @@ func Formats() []Format {
 }
 
 var (
-	// ErrFormat means that a file is not a history of a known format.
+	// ErrFormat means that a file is not a history of a known format. An [UnknownError] says what it looks like.
 	ErrFormat = errors.New("not a history of a known format")
 	// ErrEmpty means that a file contains no message.
 	ErrEmpty = errors.New("it contains no message")

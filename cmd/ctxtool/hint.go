@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/compress"
 	folder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
@@ -71,11 +72,14 @@ func hint(err error) string {
 	var (
 		verb *verbError
 		file *fs.PathError
+		look *importer.UnknownError
 	)
 	where := libraryError(err)
 	switch {
 	case errors.As(err, &file) && file.Path == os.Stdout.Name():
 		return "" // the fault is not in the store
+	case errors.As(err, &look):
+		return look.Next
 	case errors.As(err, &verb):
 		return verb.hint
 	case errors.Is(err, ctxdir.ErrAmbiguous):

@@ -39,6 +39,7 @@ type failedRecord struct {
 	Record string `json:"record"`
 	Path   string `json:"path"`
 	Reason string `json:"reason"`
+	Hint   string `json:"hint,omitempty"`
 }
 
 type importSummary struct {
@@ -138,9 +139,11 @@ type importRun struct {
 	firstErr error
 	target   *importTarget
 	live     *liveImport // of --follow, else nil
+	paths    []string    // that the caller named
 }
 
 func (i *importRun) run(ctx context.Context, paths []string) error {
+	i.paths = paths
 	files := i.files
 	if i.live != nil {
 		files = i.follow
@@ -191,16 +194,22 @@ func (i *importRun) files(ctx context.Context, paths []string) error {
 
 // found imports a file that the walk found, or reports why the walk failed on it.
 func (i *importRun) found(ctx context.Context, path string, err error) error {
-	if i.live == nil || i.live.isNew(path) {
+	isNew := i.live == nil || i.live.isNew(path)
+	beside := false
+	if err != nil {
+		err = i.failed(path, err)
+	} else {
+		beside, err = i.file(ctx, path)
+	}
+	if isNew && !beside {
 		i.sum.Files++
 	}
-	if err != nil {
-		return i.failed(path, err)
-	}
-	return i.file(ctx, path)
+	return err
 }
 
-func (i *importRun) file(ctx context.Context, path string) error {
+// file imports a file. It passes over one that belongs to the histories of a folder but holds no messages, unless the
+// caller named it.
+func (i *importRun) file(ctx context.Context, path string) (beside bool, err error) {
 	i.progress.file(path)
 	failed := false
 	options := importer.Options{
@@ -216,7 +225,10 @@ func (i *importRun) file(ctx context.Context, path string) error {
 	}
 	for r, err := range importer.Import(ctx, projectImporter{i.target, i.project}, path, options) {
 		if ctx.Err() != nil {
-			return ctx.Err()
+			return false, ctx.Err()
+		}
+		if look := (*importer.UnknownError)(nil); errors.As(err, &look) && look.Beside && !slices.Contains(i.paths, path) {
+			return true, nil
 		}
 		if errors.Is(err, errOtherProject) {
 			i.sum.Others++
@@ -238,13 +250,13 @@ func (i *importRun) file(ctx context.Context, path string) error {
 			perr = i.failed(path, err)
 		}
 		if perr != nil {
-			return perr
+			return false, perr
 		}
 		if err != nil && (fatal(err) || i.target.err != nil) {
-			return err
+			return false, err
 		}
 	}
-	return nil
+	return false, nil
 }
 
 // fatal reports whether the next file would fail for the same reason.
@@ -323,7 +335,7 @@ func (i *importRun) failed(path string, err error) error {
 func (a *app) fileFailed(path string, reason, err error) error {
 	text := reasonOf(reason, path)
 	if a.json {
-		return a.record(failedRecord{"failed", path, text})
+		return a.record(failedRecord{"failed", path, text, hint(err)})
 	}
 	a.warn(errorRecord{Path: path, Error: text, Hint: hint(err)})
 	return nil

@@ -185,7 +185,7 @@ func (m *migrateRun) failed(path string, err error) error {
 func (m *migrateRun) skipped(path, asked, reason string) error {
 	m.sum.Skipped++
 	if m.a.json {
-		return m.a.record(failedRecord{"skipped", path, reason})
+		return m.a.record(failedRecord{Record: "skipped", Path: path, Reason: reason})
 	}
 	if path == asked {
 		m.a.note("%s: %s", oneLine(path), reason)
