@@ -2,6 +2,8 @@ package main
 
 import (
 	"encoding/json"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -175,4 +177,21 @@ func TestExportsKeepWhatIsSaid(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBlankPromptIsNone: no form gets a system prompt of white space.
+func TestBlankPromptIsNone(t *testing.T) {
+	p := newInProcess(t)
+	prompt := filepath.Join(t.TempDir(), "prompt")
+	if err := os.WriteFile(prompt, []byte(" \n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code := p.run(t.Context(), "", "new", "-q", "--system-prompt", prompt); code != exitOK {
+		t.Fatal(p.stderr.String())
+	}
+	id := strings.TrimSpace(p.stdout.String())
+	if code := p.run(t.Context(), askHostile+"\n", "append", id, "--jsonl"); code != exitOK {
+		t.Fatal(p.stderr.String())
+	}
+	keepsRules(t, p)
 }
