@@ -88,7 +88,7 @@ id: KIND/ID, or ID alone if that is unique.`,
 		a.initCmd(), a.newCmd(), a.appendCmd(), a.lsCmd(), a.showCmd(), a.treeCmd(), a.diffCmd(), a.logCmd(), a.branchCmd(), a.metaCmd(),
 		a.duCmd(), a.rmCmd(), a.checkCmd(), a.repairCmd(), a.importCmd(), a.exportCmd(), a.filesCmd(), a.externaliseCmd(), a.refCmd(),
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
-		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(),
+		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.serveCmd(),
 		a.searchCmd(), a.contextCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
 		a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)

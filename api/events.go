@@ -1,0 +1,199 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/coder/websocket"
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/google/uuid"
+)
+
+const (
+	// heartbeat is the time between two signs of life.
+	heartbeat = 25 * time.Second
+	// maxFollowers bounds the WebSockets of a server.
+	maxFollowers = 10_000
+)
+
+// The status codes of a WebSocket that the server closes.
+const (
+	closeEnding  = websocket.StatusGoingAway  // the server ends: connect again
+	closeSlow    = websocket.StatusCode(4001) // connect again, after the number in the reason
+	closeRemoved = websocket.StatusCode(4002)
+	closeAgain   = websocket.StatusServiceRestart // the feed failed: connect again
+)
+
+// ready is the first line of a WebSocket.
+type ready struct {
+	Record  string `json:"record"`
+	Context string `json:"context,omitempty"`
+	Seq     uint64 `json:"seq,omitempty"`
+}
+
+// beat is a sign of life. Its number is that of the newest commit that the follower has.
+type beat struct {
+	Record string `json:"record"`
+	Seq    uint64 `json:"seq,omitempty"`
+}
+
+// followContext sends the events of a context: those after the commit with the number in the query, or else new ones.
+func (x *Server) followContext(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	resume := p.has("after")
+	after := uint64(p.number("after", 0))
+	if err := p.done(); err != nil {
+		return err
+	}
+	id, err := x.contextOf(r)
+	if err != nil {
+		return err
+	}
+	return x.follow(w, r, &follower{feeds: &x.feeds, id: id, sequence: after, resume: resume})
+}
+
+// followStore sends the events of all contexts from now on.
+func (x *Server) followStore(w http.ResponseWriter, r *http.Request) error {
+	if err := parametersOf(r).done(); err != nil {
+		return err
+	}
+	return x.follow(w, r, &follower{feeds: &x.feeds})
+}
+
+// follow upgrades the connection and serves it until one side leaves. Before the upgrade, an error is a problem.
+func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) error {
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		return &Problem{Code: codeInvalid.Name, Status: http.StatusUpgradeRequired, Title: codeInvalid.Title, Detail: "this operation is a WebSocket"}
+	}
+	if x.followers.Add(1) > maxFollowers {
+		x.followers.Add(-1)
+		return problem(codeClosing, "the server has the largest number of followers, %d", maxFollowers)
+	}
+	defer x.followers.Add(-1)
+	feed, at, leave, err := x.feeds.follow(r.Context(), f.id)
+	if err != nil {
+		return err
+	}
+	defer leave()
+	f.feed, f.at = feed, at
+	conn, err := websocket.Accept(plain(w), r, &websocket.AcceptOptions{
+		Subprotocols: []string{"ctxdir.v1"}, CompressionMode: websocket.CompressionDisabled,
+		InsecureSkipVerify: true, // the guard has verified the origin
+	})
+	if err != nil {
+		panic(http.ErrAbortHandler) // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // closed already, unless the client is gone
+	f.conn = conn
+	code, why := f.run(conn.CloseRead(x.ended))
+	if x.ended.Err() != nil {
+		code, why = closeEnding, "the server ends"
+	}
+	_ = conn.Close(code, why+"; after="+strconv.FormatUint(f.sequence, 10))
+	return nil
+}
+
+// plain is the writer of the connection itself: the upgrade takes it over.
+func plain(w http.ResponseWriter) http.ResponseWriter {
+	for {
+		u, ok := w.(interface{ Unwrap() http.ResponseWriter })
+		if !ok {
+			return w
+		}
+		w = u.Unwrap()
+	}
+}
+
+// follower is one WebSocket.
+type follower struct {
+	feeds    *feeds
+	id       uuid.UUID // of the context; uuid.Nil for the store
+	conn     *websocket.Conn
+	feed     *feed
+	at       *event // the place in the feed
+	resume   bool   // after sequence
+	sequence uint64 // of the newest commit that was sent whole
+}
+
+// run sends events until the client leaves, or there are none any more.
+func (f *follower) run(ctx context.Context) (code websocket.StatusCode, why string) {
+	if !f.resume {
+		f.sequence = f.at.sequence
+	}
+	hello := ready{Record: "ready", Seq: f.sequence}
+	if f.id != uuid.Nil {
+		hello.Context = f.id.String()
+	}
+	if err := f.send(ctx, record.Encode(hello)); err != nil {
+		return closeSlow, "too slow"
+	}
+	if f.sequence < f.at.sequence {
+		if err := f.catchUp(ctx); err != nil {
+			return closeAgain, "failed to read the events since then"
+		}
+	}
+	sent := f.sequence // whole commits, of which the feed may have events
+	timer := time.NewTicker(heartbeat)
+	defer timer.Stop()
+	for {
+		line := []byte(nil)
+		select {
+		case <-f.at.more:
+			switch {
+			case f.at.next != nil:
+			case f.at.removed:
+				return closeRemoved, "the context was removed"
+			default:
+				return closeAgain, "failed to read on"
+			}
+			f.at = f.at.next
+			if f.at.own > 0 && f.at.own <= sent {
+				continue
+			}
+			line = f.at.line
+		case <-timer.C:
+			line = record.Encode(beat{"heartbeat", f.sequence})
+		case <-ctx.Done():
+			return websocket.StatusNormalClosure, "bye"
+		}
+		if f.feed.newest()-f.at.total > maxBehind || f.send(ctx, line) != nil {
+			return closeSlow, "too slow"
+		}
+		f.sequence = max(f.sequence, f.at.sequence)
+	}
+}
+
+// catchUp sends the events of the past, which a watcher of its own reads.
+func (f *follower) catchUp(ctx context.Context) error {
+	return f.feeds.store.Use(ctx, f.id, func(c *ctxdir.Context) error {
+		w, err := c.Watch(ctx, f.sequence)
+		if err != nil {
+			return err
+		}
+		defer w.Close() //nolint:errcheck // it only reads
+		for e, err := range w.Pending(ctx) {
+			if err != nil {
+				return err
+			}
+			if err := f.send(ctx, record.OfEvent(ctx, &e, maxInline)); err != nil {
+				return err
+			}
+			if !e.More {
+				f.sequence = max(f.sequence, e.Seq)
+			}
+		}
+		return ctx.Err()
+	})
+}
+
+// send sends a line. The client has to take it in time.
+func (f *follower) send(ctx context.Context, line []byte) error {
+	ctx, stop := context.WithTimeout(ctx, patience)
+	defer stop()
+	return f.conn.Write(ctx, websocket.MessageText, line)
+}

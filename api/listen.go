@@ -1,0 +1,159 @@
+package api
+
+import (
+	"context"
+	"crypto/tls"
+	"errors"
+	"fmt"
+	"io"
+	"log/slog"
+	"net"
+	"net/http"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// DefaultAddress is where the server listens if nothing else is asked for.
+const DefaultAddress = "127.0.0.1:7433"
+
+// nextPorts is the number of ports that Listen tries.
+const nextPorts = 20
+
+// Listen listens at an address, or at the next free port if another program has it. An address with port 0 gets any.
+func Listen(address string) (net.Listener, error) {
+	host, text, err := net.SplitHostPort(address)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: want HOST:PORT, such as %s", address, DefaultAddress)
+	}
+	port, err := strconv.ParseUint(text, 10, 16)
+	if err != nil {
+		return nil, fmt.Errorf("address %q: %q is not a port", address, text)
+	}
+	for try := range uint64(nextPorts) {
+		l, listenErr := net.Listen("tcp", net.JoinHostPort(host, strconv.FormatUint(port+try, 10)))
+		if listenErr == nil {
+			return l, nil
+		}
+		err = listenErr
+		if port == 0 || port+try >= 65535 || !errors.Is(err, syscall.EADDRINUSE) {
+			break
+		}
+	}
+	return nil, err
+}
+
+// IsLoopback reports whether only programs of this machine can reach an address of the form HOST:PORT.
+func IsLoopback(address string) bool {
+	host, _, err := net.SplitHostPort(address)
+	if err != nil {
+		return false
+	}
+	ip := net.ParseIP(host)
+	return host == "localhost" || ip != nil && ip.IsLoopback()
+}
+
+const (
+	// patience is the time in which a client has to send or take the next piece of a body.
+	patience = 30 * time.Second
+	// headerPatience is the time for the header of a request.
+	headerPatience = 10 * time.Second
+	// idle is how long a connection stays open between requests.
+	idle = 2 * time.Minute
+	// farewell is how long running requests have at the end.
+	farewell = 5 * time.Second
+	// maxConnections bounds open connections.
+	maxConnections = 12_000
+)
+
+// Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,
+// and returns nil for the end of ctx. config is for TLS, nil for none.
+func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
+	conns := &connections{max: maxConnections, since: map[net.Conn]time.Time{}}
+	h := &http.Server{
+		Handler: x, TLSConfig: config, ReadHeaderTimeout: headerPatience, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
+		ConnState: conns.changed, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
+	}
+	ended := make(chan error, 1)
+	go func() {
+		if config != nil {
+			ended <- h.ServeTLS(l, "", "")
+		} else {
+			ended <- h.Serve(l)
+		}
+	}()
+	select {
+	case err := <-ended:
+		x.Close()
+		return err
+	case <-ctx.Done():
+	}
+	x.Close()
+	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), farewell)
+	defer stop()
+	err := h.Shutdown(patient)
+	if err != nil {
+		err = h.Close()
+	}
+	if serveErr := <-ended; err == nil && !errors.Is(serveErr, http.ErrServerClosed) {
+		err = serveErr
+	}
+	return err
+}
+
+// connections bounds the open connections of a server. Above the bound it closes one that has no request, the oldest
+// first: whoever opens many and says nothing does not keep others out.
+type connections struct {
+	max int
+
+	mu    sync.Mutex
+	open  int
+	since map[net.Conn]time.Time // those without a request, and since when
+}
+
+func (c *connections) changed(conn net.Conn, state http.ConnState) {
+	var victim net.Conn
+	c.mu.Lock()
+	switch state {
+	case http.StateNew:
+		c.open++
+		c.since[conn] = time.Now()
+		if c.open > c.max {
+			victim = c.oldest()
+			delete(c.since, victim)
+		}
+	case http.StateIdle:
+		c.since[conn] = time.Now()
+	case http.StateActive:
+		delete(c.since, conn)
+	case http.StateClosed, http.StateHijacked:
+		c.open--
+		delete(c.since, conn)
+	}
+	c.mu.Unlock()
+	if victim != nil {
+		_ = victim.Close()
+	}
+}
+
+func (c *connections) oldest() (conn net.Conn) {
+	var at time.Time
+	for each, since := range c.since {
+		if conn == nil || since.Before(at) {
+			conn, at = each, since
+		}
+	}
+	return conn
+}
+
+// patientBody is the body of a request that must arrive piece by piece in time.
+type patientBody struct {
+	io.ReadCloser
+	conn *http.ResponseController
+}
+
+func (b *patientBody) Read(p []byte) (int, error) {
+	_ = b.conn.SetReadDeadline(time.Now().Add(patience)) // not every connection has one
+	return b.ReadCloser.Read(p)
+}

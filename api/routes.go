@@ -1,0 +1,47 @@
+package api
+
+import "net/http"
+
+// operations are those of openapi.yaml, which describes them; a test compares the two.
+var operations = []operation{
+	{method: "GET", path: "/healthz", public: true, serve: (*Server).health},
+	{method: "GET", path: "/v1/openapi.yaml", public: true, serve: (*Server).contract},
+	{method: "GET", path: "/docs", public: true, serve: (*Server).docs},
+	{method: "GET", path: "/{$}", public: true, serve: (*Server).page},
+
+	{method: "GET", path: "/v1/contexts", serve: (*Server).listContexts},
+	{method: "POST", path: "/v1/contexts", writes: true, serve: (*Server).createContext},
+	{method: "GET", path: "/v1/contexts/{context}", serve: (*Server).getContext},
+	{method: "PATCH", path: "/v1/contexts/{context}", writes: true, serve: (*Server).changeContext},
+	{method: "DELETE", path: "/v1/contexts/{context}", writes: true, serve: (*Server).removeContext},
+	{method: "POST", path: "/v1/contexts/{context}/commit", writes: true, large: true, serve: (*Server).commitChanges},
+	{method: "GET", path: "/v1/contexts/{context}/events", long: true, upgrades: true, serve: (*Server).followContext},
+	{method: "GET", path: "/v1/events", long: true, upgrades: true, serve: (*Server).followStore},
+
+	{method: "GET", path: "/v1/contexts/{context}/branches", serve: (*Server).listBranches},
+	{method: "POST", path: "/v1/contexts/{context}/branches", writes: true, serve: (*Server).createBranch},
+	{method: "GET", path: "/v1/contexts/{context}/branches/{branch}", serve: (*Server).getBranch},
+	{method: "DELETE", path: "/v1/contexts/{context}/branches/{branch}", writes: true, serve: (*Server).removeBranch},
+	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/rename", writes: true, serve: (*Server).renameBranch},
+	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/rewind", writes: true, serve: (*Server).rewindBranch},
+	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/switch", writes: true, serve: (*Server).switchBranch},
+
+	{method: "GET", path: messages, long: true, serve: (*Server).listMessages},
+	{method: "POST", path: messages, writes: true, large: true, long: true, serve: (*Server).appendMessages},
+	{method: "GET", path: messages + "/{id}", long: true, serve: (*Server).getMessage},
+	{method: "PUT", path: messages + "/{id}", writes: true, large: true, long: true, serve: (*Server).replaceMessage},
+	{method: "GET", path: messages + "/{id}/body", long: true, serve: (*Server).getBody},
+	{method: "GET", path: messages + "/{id}/payloads", serve: (*Server).listPayloads},
+	{method: "GET", path: messages + "/{id}/payloads/{sha256}", long: true, serve: (*Server).getPayload},
+}
+
+const messages = "/v1/contexts/{context}/branches/{branch}/messages"
+
+type health struct {
+	Status  string `json:"status"`
+	Version string `json:"version,omitempty"`
+}
+
+func (x *Server) health(w http.ResponseWriter, _ *http.Request) error {
+	return sendDocument(w, http.StatusOK, health{"ok", x.o.Version})
+}

@@ -1,0 +1,295 @@
+// Package api serves a store over HTTP: it gives programs in every language what Go programs have. They append durably,
+// read ranges, fork, commit, search and follow.
+//
+//	server, err := api.New(store, api.Options{Token: token})
+//	listener, err := api.Listen("127.0.0.1:7433")
+//	err = server.Serve(ctx, listener, nil)
+//
+// The file openapi.yaml is the contract: paths, parameters, bodies and problems. The server sends it at
+// /v1/openapi.yaml. docs/API.md has an example of each operation.
+//
+// The server trusts nobody who does not have the token, and no web page: see docs/API.md, "Security". No request names
+// a path of the file system, and the log has no id, name or text of the store.
+package api
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"net/http"
+	"net/url"
+	"path"
+	"runtime/debug"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/gzhttp"
+)
+
+// Options configure a server.
+type Options struct {
+	Token     string // required; see [Token]
+	ReadOnly  bool   // answer 403 to each request that would change the store
+	PublicURL string // how others reach the server, such as https://notes.example, if not by its address
+	Version   string // of the program, for /healthz
+	// MaxBody bounds the body of a request, in bytes; 0 means 256 MiB.
+	MaxBody int64
+	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.
+	Log *slog.Logger
+}
+
+// Server serves a store. It is an [http.Handler]; [Server.Serve] adds bounds on connections and time.
+type Server struct {
+	store *ctxdir.Store
+	root  string
+	o     Options
+	guard *guard
+	mux   *http.ServeMux
+	table map[string]*operation // by the pattern of mux
+	ended context.Context       // cancelled when the server ends
+	end   context.CancelFunc
+
+	feeds     feeds
+	followers atomic.Int64
+}
+
+// maxBody is the default of [Options].MaxBody.
+const maxBody = 256 << 20
+
+// New returns a server of a store, which stays open until the caller closes it after [Server.Close].
+func New(s *ctxdir.Store, o Options) (*Server, error) {
+	if err := checkToken(o.Token); err != nil {
+		return nil, err
+	}
+	var public *url.URL
+	if o.PublicURL != "" {
+		u, err := url.Parse(o.PublicURL)
+		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil ||
+			strings.Trim(u.Path, "/") != "" {
+			return nil, fmt.Errorf("public URL %q: want a scheme and a host, such as https://notes.example", o.PublicURL)
+		}
+		public = u
+	}
+	g, err := newGuard(o.Token, public)
+	if err != nil {
+		return nil, err
+	}
+	if o.MaxBody <= 0 {
+		o.MaxBody = maxBody
+	}
+	if o.Log == nil {
+		o.Log = slog.New(slog.DiscardHandler)
+	}
+	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
+	x.ended, x.end = context.WithCancel(context.Background())
+	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
+	for i := range operations {
+		op := &operations[i]
+		x.table[op.pattern()] = op
+		x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
+	}
+	return x, nil
+}
+
+// Close ends what still runs, such as followers. [Server.Serve] calls it.
+func (x *Server) Close() { x.end() }
+
+// ServeHTTP implements [http.Handler].
+func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	defer func() {
+		fault := recover()
+		if fault == nil {
+			return
+		}
+		if fault == http.ErrAbortHandler { //nolint:errorlint // the value itself is the sign
+			panic(fault)
+		}
+		x.o.Log.Error("panic", "method", r.Method, "operation", r.Pattern, "stack", string(debug.Stack()))
+		problem(codeInternal, "the server failed; its log has the details").write(w)
+	}()
+	protect(w.Header())
+	if p := x.refused(r); p != nil {
+		x.fail(w, r, p, began)
+		return
+	}
+	h, pattern := x.mux.Handler(r)
+	if pattern == "" {
+		x.fail(w, r, noOperation(h, w, r), began)
+		return
+	}
+	x.mux.ServeHTTP(w, r)
+}
+
+// protect sets the headers of every response. What the server sends is data: no browser runs it, frames it or lets
+// another origin read it.
+func protect(h http.Header) {
+	h.Set("Content-Security-Policy", "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; sandbox")
+	h.Set("X-Content-Type-Options", "nosniff")
+	h.Set("Referrer-Policy", "no-referrer")
+	h.Set("Cross-Origin-Opener-Policy", "same-origin")
+	h.Set("Cross-Origin-Resource-Policy", "same-origin")
+	h.Set("Cache-Control", "no-store")
+}
+
+// refused says why no operation may see a request.
+func (x *Server) refused(r *http.Request) *Problem {
+	if p := x.guard.host(r); p != nil {
+		return p
+	}
+	// The mux would answer with a redirection.
+	if at := r.URL.EscapedPath(); at != clean(at) {
+		return problem(codeNoOperation, "the path has an empty part, or a part . or ..")
+	}
+	return nil
+}
+
+func clean(at string) string {
+	c := path.Clean("/" + at)
+	if strings.HasSuffix(at, "/") && c != "/" {
+		c += "/"
+	}
+	return c
+}
+
+// noOperation is the answer to a request that no pattern matches: the mux knows which methods the path has.
+func noOperation(h http.Handler, w http.ResponseWriter, r *http.Request) *Problem {
+	answer := &headersOnly{h: http.Header{}}
+	h.ServeHTTP(answer, r)
+	if allowed := answer.h.Get("Allow"); answer.status == http.StatusMethodNotAllowed {
+		w.Header().Set("Allow", allowed)
+		return problem(codeMethod, "the path has no method %s, but %s", method(r), allowed)
+	}
+	return problem(codeNoOperation, "there is no operation with this path; see /docs")
+}
+
+// method is the method of a request, if it is a usual one.
+func method(r *http.Request) string {
+	switch r.Method {
+	case http.MethodGet, http.MethodHead, http.MethodPost, http.MethodPut, http.MethodPatch, http.MethodDelete, http.MethodOptions:
+		return r.Method
+	}
+	return "of this name"
+}
+
+// headersOnly keeps the status and the headers of a response.
+type headersOnly struct {
+	h      http.Header
+	status int
+}
+
+func (w *headersOnly) Header() http.Header         { return w.h }
+func (w *headersOnly) Write(b []byte) (int, error) { return len(b), nil }
+func (w *headersOnly) WriteHeader(status int)      { w.status = status }
+
+// run runs an operation.
+func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	if p := x.denied(op, r); p != nil {
+		x.fail(w, r, p, began)
+		return
+	}
+	serve := func(w http.ResponseWriter, r *http.Request) {
+		answer := &response{ResponseWriter: w}
+		if err := op.serve(x, answer, r); err != nil {
+			x.failed(answer, r, err, began)
+		}
+	}
+	if op.upgrades {
+		serve(w, r)
+		return
+	}
+	r.Body = http.MaxBytesReader(w, &patientBody{r.Body, http.NewResponseController(w)}, x.limit(op))
+	ctx, stop := context.WithTimeout(r.Context(), op.timeout())
+	defer stop()
+	compressed(http.HandlerFunc(serve)).ServeHTTP(w, r.WithContext(ctx))
+}
+
+func (x *Server) limit(op *operation) int64 {
+	if op.large {
+		return x.o.MaxBody
+	}
+	return min(maxDocument, x.o.MaxBody)
+}
+
+// denied says why a request may not have an operation.
+func (x *Server) denied(op *operation, r *http.Request) *Problem {
+	if op.public {
+		return nil
+	}
+	if p := x.guard.origin(r); p != nil {
+		return p
+	}
+	if p := x.guard.authorized(r); p != nil {
+		return p
+	}
+	if op.writes && x.o.ReadOnly {
+		return problem(codeReadOnly, "the server was started with --read-only")
+	}
+	return nil
+}
+
+// compressed compresses responses of some size for clients that accept it.
+var compressed = func() func(http.Handler) http.HandlerFunc {
+	wrap, err := gzhttp.NewWrapper(gzhttp.MinSize(1024), gzhttp.ContentTypes([]string{
+		"application/json", "application/problem+json", ndjson, "application/yaml", "text/html", "text/plain", "text/css", "text/javascript",
+	}))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return wrap
+}()
+
+// failed answers with an error, unless the body has begun: then the connection ends, and the client sees that the body
+// is not complete.
+func (x *Server) failed(w *response, r *http.Request, err error, began time.Time) {
+	if r.Context().Err() != nil && errors.Is(err, context.Canceled) {
+		panic(http.ErrAbortHandler) // the client has left
+	}
+	p := problemOf(err, x.root)
+	if w.begun {
+		x.log(r, p, began)
+		panic(http.ErrAbortHandler)
+	}
+	x.fail(w, r, p, began)
+}
+
+func (x *Server) fail(w http.ResponseWriter, r *http.Request, p *Problem, began time.Time) {
+	p.Type = "/docs#" + p.Code
+	x.log(r, p, began)
+	p.write(w)
+}
+
+// log records a failure of the server. Nothing in the line comes from the store or from the request, but for the method
+// and the pattern of the operation.
+func (x *Server) log(r *http.Request, p *Problem, began time.Time) {
+	if p.Status >= http.StatusInternalServerError {
+		x.o.Log.Warn("failed", "method", method(r), "operation", r.Pattern, "status", p.Status, "code", p.Code,
+			"took", time.Since(began).Round(time.Millisecond))
+	}
+}
+
+// response notes whether the body has begun.
+type response struct {
+	http.ResponseWriter
+	begun bool
+}
+
+func (w *response) WriteHeader(status int) {
+	w.begun = true
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *response) Write(b []byte) (int, error) {
+	w.begun = true
+	rc := http.NewResponseController(w.ResponseWriter)
+	_ = rc.SetWriteDeadline(time.Now().Add(patience)) // not every writer has one
+	return w.ResponseWriter.Write(b)
+}
+
+// Unwrap is for [http.ResponseController].
+func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }

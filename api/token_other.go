@@ -1,0 +1,16 @@
+//go:build !unix
+
+package api
+
+import (
+	"errors"
+	"io/fs"
+)
+
+// private rejects what is no file. The folder of the user protects the file where modes do not.
+func private(info fs.FileInfo) error {
+	if !info.Mode().IsRegular() {
+		return errors.New("it is not a regular file")
+	}
+	return nil
+}

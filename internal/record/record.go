@@ -1,0 +1,93 @@
+// Package record has the JSON forms of what a store has, as the command prints and the API sends them.
+package record
+
+import (
+	"bytes"
+	"encoding/json"
+	"io"
+	"strings"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// Context is a context in a list.
+type Context struct {
+	Record       string            `json:"record,omitempty"`
+	ID           string            `json:"id"`
+	Title        string            `json:"title"`
+	Labels       map[string]string `json:"labels,omitempty"`
+	Kind         string            `json:"kind,omitempty"`
+	ExternalID   string            `json:"external_id,omitempty"`
+	Model        string            `json:"model,omitempty"`
+	Tool         string            `json:"tool,omitempty"`
+	Branches     int               `json:"branches"`
+	ActiveBranch string            `json:"active_branch"`
+	Messages     int64             `json:"messages"`
+	Bytes        int64             `json:"bytes"`
+	CreatedAt    time.Time         `json:"created_at,omitzero"`
+	UpdatedAt    time.Time         `json:"updated_at,omitzero"`
+	Format       string            `json:"format,omitempty"` // of a legacy context
+	Problem      string            `json:"problem,omitempty"`
+}
+
+// OfContext describes a context.
+func OfContext(s ctxdir.Summary) Context {
+	return Context{
+		"", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
+		s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, Problem(s.Problem),
+	}
+}
+
+// Problem is an error as one line; empty for none.
+func Problem(err error) string {
+	if err == nil {
+		return ""
+	}
+	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), " ")
+}
+
+// Branch is a branch of a context.
+type Branch struct {
+	Record   string `json:"record,omitempty"`
+	Name     string `json:"name"`
+	Parent   string `json:"parent,omitempty"` // the branch, or the id of the line, that it was forked from
+	Base     *int64 `json:"base,omitempty"`   // number of inherited messages
+	Messages int64  `json:"messages"`
+	Bytes    int64  `json:"bytes"` // of its own line
+	Active   bool   `json:"active"`
+}
+
+// OfBranch describes a branch.
+func OfBranch(b ctxdir.BranchInfo) Branch {
+	r := Branch{"", b.Name, b.Parent, nil, b.Messages, b.Bytes, b.Active}
+	if b.Parent != "" {
+		r.Base = &b.Base
+	}
+	return r
+}
+
+// Encode is a value as one line of JSON, without a line break, and without escaping for HTML.
+func Encode(v any) []byte {
+	var b bytes.Buffer
+	e := json.NewEncoder(&b)
+	e.SetEscapeHTML(false)
+	if err := e.Encode(v); err != nil {
+		panic("record: " + err.Error()) // records are plain structs
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Write writes a value as a line of JSON with one more member, whose value is written as it is: encoding/json would
+// change it.
+func Write(w io.Writer, v any, key string, value func(io.Writer) error) error {
+	b := Encode(v)
+	if _, err := w.Write(append(b[:len(b)-1], `,"`+key+`":`...)); err != nil {
+		return err
+	}
+	if err := value(w); err != nil {
+		return err
+	}
+	_, err := io.WriteString(w, "}\n")
+	return err
+}
