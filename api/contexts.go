@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
@@ -31,19 +30,9 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	limit := p.limit(listed, maxListed)
 	o := ctxdir.ListOptions{
-		Kind: p.text("kind"), Title: p.text("title"), Model: p.text("model"), Tool: p.text("tool"), Since: p.time("since"), Until: p.time("until"),
+		Labels: labelsOf(p), Kind: p.text("kind"), Title: p.text("title"), Model: p.text("model"), Tool: p.text("tool"), Since: p.time("since"), Until: p.time("until"),
 		Order: p.oneOf("sort", ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle), Reverse: p.yes("reverse"),
 		Cursor: p.text("cursor"), Limit: limit + 1,
-	}
-	for _, label := range p.all("label") {
-		key, value, ok := strings.Cut(label, "=")
-		if !ok || key == "" {
-			p.fail("label", "%q is not KEY=VALUE", short(label))
-		}
-		if o.Labels == nil {
-			o.Labels = map[string]string{}
-		}
-		o.Labels[key] = value
 	}
 	if err := p.done(); err != nil {
 		return err
@@ -298,16 +287,6 @@ func mergedConfig(config, patch json.RawMessage) (json.RawMessage, error) {
 	return append(merged, '}'), nil
 }
 
-// removed is an item that went to the trash.
-type removed struct {
-	Item      string    `json:"item"`
-	Kind      string    `json:"kind"`
-	Context   string    `json:"context,omitempty"`
-	Name      string    `json:"name,omitempty"`
-	Bytes     int64     `json:"bytes"`
-	RemovedAt time.Time `json:"removed_at,omitzero"`
-}
-
 func (x *Server) removeContext(w http.ResponseWriter, r *http.Request) error {
 	id, err := x.contextOf(r)
 	if err != nil {
@@ -317,5 +296,9 @@ func (x *Server) removeContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return sendDocument(w, http.StatusOK, removed{item.ID.String(), item.Kind, id.String(), item.Name, item.Bytes, item.RemovedAt})
+	after, err := x.grace()
+	if err != nil {
+		return err
+	}
+	return sendDocument(w, http.StatusOK, record.OfTrashed(item, after))
 }

@@ -39,38 +39,37 @@ type Code struct {
 
 // The codes of problems, with the HTTP status and the title of each.
 var (
-	codeUnauthorized  = Code{"unauthorized", http.StatusUnauthorized, "The token is missing or wrong"}
-	codeTooMany       = Code{"too_many_requests", http.StatusTooManyRequests, "Too many wrong tokens"}
-	codeMisdirected   = Code{"misdirected", http.StatusMisdirectedRequest, "The server does not have this host name"}
-	codeOrigin        = Code{"cross_origin", http.StatusForbidden, "Another web site sent the request"}
-	codeReadOnly      = Code{"read_only", http.StatusForbidden, "The server is read-only"}
-	codeNoOperation   = Code{"no_operation", http.StatusNotFound, "The API has no such operation"}
-	codeMethod        = Code{"method", http.StatusMethodNotAllowed, "The path does not have this method"}
-	codeNotFound      = Code{"not_found", http.StatusNotFound, "Not found"}
-	codeErased        = Code{"erased", http.StatusGone, "The message was erased"}
-	codeAmbiguous     = Code{"ambiguous", http.StatusConflict, "The id matches several contexts"}
-	codeExists        = Code{"exists", http.StatusConflict, "The name or id is taken"}
-	codeConflict      = Code{"conflict", http.StatusConflict, "A message with this id has other content"}
-	codePosition      = Code{"position", http.StatusConflict, "The position is not the expected one"}
-	codeShared        = Code{"shared", http.StatusConflict, "Other branches show the message too"}
-	codePrecondition  = Code{"precondition", http.StatusPreconditionFailed, "The context has changed"}
-	codeInvalid       = Code{"invalid", http.StatusBadRequest, "The request is not valid"}
-	codeMediaType     = Code{"media_type", http.StatusUnsupportedMediaType, "The body has another media type"}
-	codeTooLarge      = Code{"too_large", http.StatusRequestEntityTooLarge, "Too large"}
-	codeLocked        = Code{"locked", http.StatusServiceUnavailable, "Another process holds the lock"}
-	codeTimeout       = Code{"timeout", http.StatusServiceUnavailable, "The request took too long"}
-	codeClosing       = Code{"closing", http.StatusServiceUnavailable, "The server is shutting down"}
-	codeNoSpace       = Code{"no_space", http.StatusInsufficientStorage, "The disk is full"}
-	codeDurability    = Code{"durability", http.StatusInternalServerError, "A write may not be durable"}
-	codeDamaged       = Code{"damaged", http.StatusInternalServerError, "Stored data is damaged"}
-	codeInternal      = Code{"internal", http.StatusInternalServerError, "The request failed"}
-	codeNotAcceptable = Code{"not_acceptable", http.StatusNotAcceptable, "The response has another media type"}
+	codeUnauthorized = Code{"unauthorized", http.StatusUnauthorized, "The token is missing or wrong"}
+	codeTooMany      = Code{"too_many_requests", http.StatusTooManyRequests, "Too many wrong tokens"}
+	codeMisdirected  = Code{"misdirected", http.StatusMisdirectedRequest, "The server does not have this host name"}
+	codeOrigin       = Code{"cross_origin", http.StatusForbidden, "Another web site sent the request"}
+	codeReadOnly     = Code{"read_only", http.StatusForbidden, "The server is read-only"}
+	codeNoOperation  = Code{"no_operation", http.StatusNotFound, "The API has no such operation"}
+	codeMethod       = Code{"method", http.StatusMethodNotAllowed, "The path does not have this method"}
+	codeNotFound     = Code{"not_found", http.StatusNotFound, "Not found"}
+	codeErased       = Code{"erased", http.StatusGone, "The message was erased"}
+	codeAmbiguous    = Code{"ambiguous", http.StatusConflict, "The id matches several contexts"}
+	codeExists       = Code{"exists", http.StatusConflict, "The name or id is taken"}
+	codeConflict     = Code{"conflict", http.StatusConflict, "A message with this id has other content"}
+	codePosition     = Code{"position", http.StatusConflict, "The position is not the expected one"}
+	codeShared       = Code{"shared", http.StatusConflict, "Other branches show the message too"}
+	codePrecondition = Code{"precondition", http.StatusPreconditionFailed, "The context has changed"}
+	codeInvalid      = Code{"invalid", http.StatusBadRequest, "The request is not valid"}
+	codeMediaType    = Code{"media_type", http.StatusUnsupportedMediaType, "The body has another media type"}
+	codeTooLarge     = Code{"too_large", http.StatusRequestEntityTooLarge, "Too large"}
+	codeLocked       = Code{"locked", http.StatusServiceUnavailable, "Another process holds the lock"}
+	codeTimeout      = Code{"timeout", http.StatusServiceUnavailable, "The request took too long"}
+	codeClosing      = Code{"closing", http.StatusServiceUnavailable, "The server is shutting down"}
+	codeNoSpace      = Code{"no_space", http.StatusInsufficientStorage, "The disk is full"}
+	codeDurability   = Code{"durability", http.StatusInternalServerError, "A write may not be durable"}
+	codeDamaged      = Code{"damaged", http.StatusInternalServerError, "Stored data is damaged"}
+	codeInternal     = Code{"internal", http.StatusInternalServerError, "The request failed"}
 )
 
 // Codes are all codes of problems, in the order of the documentation.
 var Codes = []Code{
 	codeUnauthorized, codeTooMany, codeMisdirected, codeOrigin, codeReadOnly, codeNoOperation, codeMethod, codeNotFound, codeErased,
-	codeAmbiguous, codeExists, codeConflict, codePosition, codeShared, codePrecondition, codeInvalid, codeMediaType, codeNotAcceptable,
+	codeAmbiguous, codeExists, codeConflict, codePosition, codeShared, codePrecondition, codeInvalid, codeMediaType,
 	codeTooLarge, codeLocked, codeTimeout, codeClosing, codeNoSpace, codeDurability, codeDamaged, codeInternal,
 }
 

@@ -33,6 +33,18 @@ var operations = []operation{
 	{method: "GET", path: messages + "/{id}/body", long: true, serve: (*Server).getBody},
 	{method: "GET", path: messages + "/{id}/payloads", serve: (*Server).listPayloads},
 	{method: "GET", path: messages + "/{id}/payloads/{sha256}", long: true, serve: (*Server).getPayload},
+
+	{method: "GET", path: "/v1/search", serve: (*Server).search},
+	{method: "GET", path: "/v1/grep", long: true, serve: (*Server).grep},
+	{method: "POST", path: "/v1/assemble", serve: (*Server).assemble},
+	{method: "GET", path: "/v1/moments", serve: (*Server).listMoments},
+	{method: "POST", path: "/v1/contexts/{context}/moments", writes: true, serve: (*Server).addMoment},
+	{method: "DELETE", path: "/v1/contexts/{context}/moments/{id}", writes: true, serve: (*Server).removeMoment},
+
+	{method: "GET", path: "/v1/store", serve: (*Server).getStore},
+	{method: "GET", path: "/v1/trash", serve: (*Server).listTrash},
+	{method: "POST", path: "/v1/trash/{item}/restore", writes: true, serve: (*Server).restoreItem},
+	{method: "GET", path: "/v1/check", long: true, serve: (*Server).check},
 }
 
 const messages = "/v1/contexts/{context}/branches/{branch}/messages"

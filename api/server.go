@@ -54,6 +54,7 @@ type Server struct {
 	end   context.CancelFunc
 
 	feeds     feeds
+	index     sharedIndex
 	followers atomic.Int64
 }
 
@@ -86,6 +87,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	}
 	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
 	x.ended, x.end = context.WithCancel(context.Background())
+	x.index.store = s
 	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
 	for i := range operations {
 		op := &operations[i]
@@ -96,7 +98,10 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 }
 
 // Close ends what still runs, such as followers. [Server.Serve] calls it.
-func (x *Server) Close() { x.end() }
+func (x *Server) Close() {
+	x.end()
+	x.index.close()
+}
 
 // ServeHTTP implements [http.Handler].
 func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {

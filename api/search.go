@@ -1,0 +1,208 @@
+package api
+
+import (
+	"bufio"
+	"context"
+	"net/http"
+	"regexp"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/search"
+	"github.com/google/uuid"
+)
+
+const (
+	// found and maxFound are the default and the largest number of hits in a page.
+	found    = 20
+	maxFound = 200
+	// indexing is how long a search waits for the index to have new commits.
+	indexing = 2 * time.Second
+)
+
+// sharedIndex is the search index of the server, which opens with the first search.
+type sharedIndex struct {
+	store *ctxdir.Store
+
+	mu    sync.Mutex
+	index *search.Index
+}
+
+// open returns the index.
+func (x *sharedIndex) open(ctx context.Context) (*search.Index, error) {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index != nil {
+		return x.index, nil
+	}
+	// The index stays open after the request.
+	index, err := search.Open(context.WithoutCancel(ctx), x.store)
+	if err != nil {
+		return nil, err
+	}
+	x.index = index
+	return index, nil
+}
+
+// current returns the index after it read new commits, and the number of those that it does not have yet.
+func (x *sharedIndex) current(ctx context.Context) (*search.Index, int64, error) {
+	index, err := x.open(ctx)
+	if err != nil {
+		return nil, 0, err
+	}
+	done, err := index.Update(ctx, search.UpdateOptions{MaxWait: indexing})
+	return index, done.Behind, err
+}
+
+func (x *sharedIndex) close() {
+	x.mu.Lock()
+	defer x.mu.Unlock()
+	if x.index != nil {
+		_ = x.index.Close() // a cache
+		x.index = nil
+	}
+}
+
+type hitList struct {
+	Hits   []record.Hit `json:"hits"`
+	Next   string       `json:"next,omitempty"`
+	Behind int64        `json:"behind"` // commits that the index does not have yet
+}
+
+// contextsOf returns the ids of the contexts in a parameter that may be repeated.
+func (x *Server) contextsOf(p *parameters) (ids []uuid.UUID, err error) {
+	for _, ref := range p.all("context") {
+		id, err := x.store.Resolve(short(ref))
+		if err != nil {
+			return nil, err
+		}
+		ids = append(ids, id)
+	}
+	return ids, nil
+}
+
+func labelsOf(p *parameters) (labels map[string]string) {
+	for _, label := range p.all("label") {
+		key, value, ok := strings.Cut(label, "=")
+		if !ok || key == "" {
+			p.fail("label", "%q is not KEY=VALUE", short(label))
+		}
+		if labels == nil {
+			labels = map[string]string{}
+		}
+		labels[key] = value
+	}
+	return labels
+}
+
+// queryOf reads the conditions of a search.
+func (x *Server) queryOf(p *parameters) (q search.Query, err error) {
+	q = search.Query{
+		Text: p.text("q"), Phrase: p.yes("phrase"), Branch: p.text("branch"), Roles: p.all("role"), Types: p.all("type"), Kind: p.text("kind"),
+		Labels: labelsOf(p), Project: p.text("project"), Since: p.time("since"), Until: p.time("until"), Path: p.text("path"),
+		Removed: p.yes("removed"), Bookkeeping: p.yes("bookkeeping"), Limit: p.limit(found, maxFound), Cursor: p.text("cursor"),
+	}
+	q.Contexts, err = x.contextsOf(p)
+	return q, err
+}
+
+func (x *Server) search(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	q, err := x.queryOf(p)
+	if err != nil {
+		return err
+	}
+	if q.Text == "" && q.Path == "" {
+		p.fail("q", "a search needs q or path")
+	}
+	if err := p.done(); err != nil {
+		return err
+	}
+	index, behind, err := x.index.current(r.Context())
+	if err != nil {
+		return err
+	}
+	all := hitList{Hits: []record.Hit{}, Behind: behind}
+	for hit, err := range index.Search(r.Context(), q) {
+		if err != nil {
+			return err
+		}
+		all.Hits = append(all.Hits, record.OfHit(&hit))
+		all.Next = hit.Cursor
+	}
+	if len(all.Hits) < q.Limit {
+		all.Next = ""
+	}
+	return sendDocument(w, http.StatusOK, all)
+}
+
+const (
+	// matched and maxMatched are the default and the largest number of lines of a grep.
+	matched    = 1000
+	maxMatched = 100_000
+	// maxExpression bounds a regular expression, in bytes.
+	maxExpression = 4 << 10
+)
+
+// grep sends the lines that match as JSON Lines, as it finds them.
+func (x *Server) grep(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	text := p.text("regex")
+	if p.yes("fixed") {
+		text = regexp.QuoteMeta(text)
+	}
+	if p.yes("ignore_case") {
+		text = "(?i)" + text
+	}
+	o := search.GrepOptions{Branch: p.text("branch"), Bookkeeping: p.yes("bookkeeping")}
+	limit := p.limit(matched, maxMatched)
+	var err error
+	if o.Contexts, err = x.contextsOf(p); err != nil {
+		return err
+	}
+	if len(text) > maxExpression {
+		p.fail("regex", "it exceeds the limit of %d bytes", maxExpression)
+	}
+	expression, err := regexp.Compile(text)
+	if err != nil {
+		p.fail("regex", "%v", err)
+	}
+	if text == "" {
+		p.fail("regex", "it is missing")
+	}
+	if err := p.done(); err != nil {
+		return err
+	}
+	w.Header().Set("Content-Type", ndjson)
+	out := bufio.NewWriterSize(w, flushed)
+	for m, err := range search.Grep(r.Context(), x.store, expression, o) {
+		switch {
+		case err != nil && (m.Context == uuid.Nil || r.Context().Err() != nil):
+			return err
+		case err != nil:
+			err = writeLine(out, contextFailure{"failed", m.Context.String(), record.Problem(err)})
+		default:
+			err = writeLine(out, record.OfMatch(&m))
+			limit--
+		}
+		if err != nil || limit == 0 {
+			break
+		}
+	}
+	return out.Flush()
+}
+
+// contextFailure says that a context could not be read.
+type contextFailure struct {
+	Record  string `json:"record"`
+	Context string `json:"context"`
+	Error   string `json:"error"`
+}
+
+func writeLine(out *bufio.Writer, v any) error {
+	_, err := out.Write(append(record.Encode(v), '\n'))
+	return err
+}

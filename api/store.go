@@ -1,0 +1,136 @@
+package api
+
+import (
+	"bufio"
+	"net/http"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/google/uuid"
+)
+
+type storeDocument struct {
+	ID            string    `json:"id"`
+	Version       string    `json:"version"`
+	ReadOnly      bool      `json:"read_only"`
+	LastCollected time.Time `json:"last_collected,omitzero"`
+	Problem       string    `json:"problem,omitempty"`
+}
+
+func (x *Server) getStore(w http.ResponseWriter, r *http.Request) error {
+	if err := parametersOf(r).done(); err != nil {
+		return err
+	}
+	info := x.store.Info()
+	return sendDocument(w, http.StatusOK, storeDocument{info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem)})
+}
+
+type trashList struct {
+	Items    []record.Trashed `json:"items"`
+	Failures []contextFailure `json:"failures,omitempty"` // trash that could not be read
+}
+
+// week is how long items stay in the trash by default.
+const week = 7 * 24 * time.Hour
+
+// grace is how long items stay in the trash.
+func (x *Server) grace() (time.Duration, error) {
+	settings, err := x.store.Settings()
+	if settings.TrashGrace == 0 {
+		settings.TrashGrace = week
+	}
+	return settings.TrashGrace, err
+}
+
+func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	var ids []uuid.UUID
+	for _, ref := range p.all("context") {
+		id, err := x.store.Resolve(short(ref))
+		if removed, perr := parseID(ref); err != nil && perr == nil {
+			id, err = removed, nil // the context may be in the trash itself
+		}
+		if err != nil {
+			return err
+		}
+		ids = append(ids, id)
+	}
+	if err := p.done(); err != nil {
+		return err
+	}
+	after, err := x.grace()
+	if err != nil {
+		return err
+	}
+	list := trashList{Items: []record.Trashed{}}
+	for item, err := range x.store.Trash(r.Context(), ids...) {
+		switch {
+		case err != nil && item.Path == "":
+			return err
+		case err != nil:
+			list.Failures = append(list.Failures, contextFailure{"failed", record.ID(item.Context), record.Problem(err)})
+		default:
+			list.Items = append(list.Items, record.OfTrashed(item, after))
+		}
+	}
+	return sendDocument(w, http.StatusOK, list)
+}
+
+func (x *Server) restoreItem(w http.ResponseWriter, r *http.Request) error {
+	if err := noBody(r); err != nil {
+		return err
+	}
+	id, err := parseID(r.PathValue("item"))
+	if err != nil {
+		return err
+	}
+	item, err := x.store.Restore(r.Context(), id)
+	if err != nil {
+		return err
+	}
+	return sendDocument(w, http.StatusOK, record.OfRestored(item))
+}
+
+// checked is the last line of a check.
+type checked struct {
+	Record   string         `json:"record"`
+	Contexts int            `json:"contexts"`
+	Messages int64          `json:"messages"`
+	Findings int64          `json:"findings"`
+	ByKind   map[string]int `json:"by_kind"`
+}
+
+// check sends findings as JSON Lines, as it finds them, and a summary at the end.
+func (x *Server) check(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	o := ctxdir.CheckOptions{ReadData: p.yes("read_data")}
+	var err error
+	if o.Contexts, err = x.contextsOf(p); err != nil {
+		return err
+	}
+	o.All = len(o.Contexts) == 0
+	if err := p.done(); err != nil {
+		return err
+	}
+	end := checked{Record: "summary", ByKind: map[string]int{}}
+	o.Progress = func(p ctxdir.CheckProgress) { end.Contexts, end.Messages = p.Contexts, p.Messages }
+	w.Header().Set("Content-Type", ndjson)
+	out := bufio.NewWriterSize(w, flushed)
+	for f, err := range x.store.Check(r.Context(), o) {
+		if err != nil {
+			return err
+		}
+		line := record.OfFinding(f)
+		line.Record = "finding"
+		if err := writeLine(out, line); err != nil {
+			return err
+		}
+		end.Findings++
+		end.ByKind[f.Kind]++
+	}
+	if err := writeLine(out, end); err != nil {
+		return err
+	}
+	return out.Flush()
+}

@@ -1,0 +1,68 @@
+package record
+
+import (
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+)
+
+// Trashed is an item in the trash.
+type Trashed struct {
+	Record    string    `json:"record,omitempty"`
+	Context   string    `json:"context,omitempty"`
+	Path      string    `json:"path"` // in the store
+	Bytes     int64     `json:"bytes"`
+	Reason    string    `json:"reason"`
+	Item      string    `json:"item,omitempty"`
+	Kind      string    `json:"kind,omitempty"`
+	Name      string    `json:"name,omitempty"`
+	RemovedAt time.Time `json:"removed_at,omitzero"`
+	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	Problem   string    `json:"problem,omitempty"`
+}
+
+// OfTrashed describes an item that expires after a grace period.
+func OfTrashed(x ctxdir.Item, grace time.Duration) Trashed {
+	expires := x.RemovedAt.Add(grace)
+	if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
+		expires = x.RemovedAt
+	}
+	return Trashed{
+		"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), x.Kind, x.Name, x.RemovedAt.UTC(), expires.UTC(), Problem(x.Problem),
+	}
+}
+
+// Restored is an item that came back from the trash.
+type Restored struct {
+	Record   string `json:"record,omitempty"`
+	Item     string `json:"item"`
+	Kind     string `json:"kind"`
+	Context  string `json:"context,omitempty"`
+	Path     string `json:"path"`
+	Branch   string `json:"branch,omitempty"`
+	Messages int64  `json:"messages,omitempty"`
+	Missing  int64  `json:"missing,omitempty"`
+	Bytes    int64  `json:"bytes"`
+}
+
+// OfRestored describes an item that came back from the trash.
+func OfRestored(x ctxdir.Item) Restored {
+	return Restored{"", ID(x.ID), x.Kind, ID(x.Context), x.Path, x.Name, x.Messages, x.Missing, x.Bytes}
+}
+
+// Finding is a problem that a check found.
+type Finding struct {
+	Record     string `json:"record,omitempty"`
+	Context    string `json:"context,omitempty"`
+	Kind       string `json:"kind"`
+	Severity   string `json:"severity"`
+	Path       string `json:"path,omitempty"` // in the store
+	ID         string `json:"id,omitempty"`
+	Detail     string `json:"detail"`
+	Repairable bool   `json:"repairable"`
+}
+
+// OfFinding describes a finding.
+func OfFinding(f ctxdir.Finding) Finding {
+	return Finding{"", ID(f.Context), f.Kind, f.Severity, f.Path, ID(f.ID), f.Detail, f.Repairable}
+}
