@@ -7,6 +7,7 @@ var operations = []operation{
 	{method: "GET", path: "/healthz", public: true, serve: (*Server).health},
 	{method: "GET", path: "/v1/openapi.yaml", public: true, serve: (*Server).contract},
 	{method: "GET", path: "/docs", public: true, serve: (*Server).docs},
+	{method: "GET", path: "/docs.css", public: true, serve: (*Server).docsCSS},
 	{method: "GET", path: "/{$}", public: true, serve: (*Server).page},
 
 	{method: "GET", path: "/v1/contexts", serve: (*Server).listContexts},
