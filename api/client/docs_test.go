@@ -86,7 +86,7 @@ func docsOf(doc *openapi3.T) (d docs) {
 				}
 			}
 		}
-		slices.SortFunc(dt.Operations, func(a, b docsOperation) int { return strings.Compare(a.Path+a.Method, b.Path+b.Method) })
+		slices.SortStableFunc(dt.Operations, func(a, b docsOperation) int { return strings.Compare(a.Path, b.Path) })
 		d.Tags = append(d.Tags, dt)
 	}
 	for _, name := range slices.Sorted(maps.Keys(doc.Components.Schemas)) {
