@@ -53,7 +53,7 @@ func (x *Server) followContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{feeds: &x.feeds, id: id, sequence: after, resume: resume})
+	return x.follow(w, r, &follower{bounds: &x.bounds, feeds: &x.feeds, id: id, sequence: after, resume: resume})
 }
 
 // followStore sends the events of all contexts from now on.
@@ -61,7 +61,7 @@ func (x *Server) followStore(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{feeds: &x.feeds})
+	return x.follow(w, r, &follower{bounds: &x.bounds, feeds: &x.feeds})
 }
 
 // follow upgrades the connection and serves it until one side leaves. Before the upgrade, an error is a problem.
@@ -90,10 +90,8 @@ func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) err
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed already, unless the client is gone
 	f.conn = conn
-	code, why := f.run(conn.CloseRead(x.ended))
-	if x.ended.Err() != nil {
-		code, why = closeEnding, "the server ends"
-	}
+	// The end of the context of CloseRead would cut the connection without a close frame.
+	code, why := f.run(conn.CloseRead(context.WithoutCancel(r.Context())), x.ended.Done())
 	_ = conn.Close(code, why+"; after="+strconv.FormatUint(f.sequence, 10))
 	return nil
 }
@@ -111,6 +109,7 @@ func plain(w http.ResponseWriter) http.ResponseWriter {
 
 // follower is one WebSocket.
 type follower struct {
+	bounds   *bounds
 	feeds    *feeds
 	id       uuid.UUID // of the context; uuid.Nil for the store
 	conn     *websocket.Conn
@@ -121,7 +120,7 @@ type follower struct {
 }
 
 // run sends events until the client leaves, or there are none any more.
-func (f *follower) run(ctx context.Context) (code websocket.StatusCode, why string) {
+func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websocket.StatusCode, why string) {
 	if !f.resume {
 		f.sequence = f.at.sequence
 	}
@@ -146,6 +145,8 @@ func (f *follower) run(ctx context.Context) (code websocket.StatusCode, why stri
 		case <-f.at.more:
 			switch {
 			case f.at.next != nil:
+			case f.feeds.ended.Err() != nil:
+				return closeEnding, "the server ends"
 			case f.at.removed:
 				return closeRemoved, "the context was removed"
 			default:
@@ -158,10 +159,12 @@ func (f *follower) run(ctx context.Context) (code websocket.StatusCode, why stri
 			line = f.at.line
 		case <-timer.C:
 			line = record.Encode(beat{"heartbeat", f.sequence})
+		case <-ended:
+			return closeEnding, "the server ends"
 		case <-ctx.Done():
 			return websocket.StatusNormalClosure, "bye"
 		}
-		if f.feed.newest()-f.at.total > maxBehind || f.send(ctx, line) != nil {
+		if f.feed.newest()-f.at.total > f.bounds.behind || f.send(ctx, line) != nil {
 			return closeSlow, "too slow"
 		}
 		f.sequence = max(f.sequence, f.at.sequence)
@@ -193,7 +196,7 @@ func (f *follower) catchUp(ctx context.Context) error {
 
 // send sends a line. The client has to take it in time.
 func (f *follower) send(ctx context.Context, line []byte) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
+	ctx, stop := context.WithTimeout(ctx, f.bounds.patience)
 	defer stop()
 	return f.conn.Write(ctx, websocket.MessageText, line)
 }

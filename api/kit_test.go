@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/google/uuid"
 )
 
 const token = "0123456789abcdef0123456789abcdef"
@@ -36,16 +37,28 @@ func newKit(t *testing.T, o api.Options) *kit {
 			t.Error(err)
 		}
 	})
-	return serve(t, s, o)
+	return serve(t, s, o, func(*api.Server) {})
 }
 
-func serve(t *testing.T, s *ctxdir.Store, o api.Options) *kit {
+// newBoundKit is a server with other limits.
+func newBoundKit(t *testing.T, bound func(*api.Server), o ...api.Options) *kit {
+	t.Helper()
+	s, err := ctxdir.Init(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return serve(t, s, append(o, api.Options{})[0], bound)
+}
+
+func serve(t *testing.T, s *ctxdir.Store, o api.Options, bound func(*api.Server)) *kit {
 	t.Helper()
 	o.Token = token
 	server, err := api.New(s, o)
 	if err != nil {
 		t.Fatal(err)
 	}
+	bound(server)
 	l, err := api.Listen("127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -74,7 +87,7 @@ func (a *answer) problem(t *testing.T) string {
 	t.Helper()
 	var p api.Problem
 	if err := json.Unmarshal([]byte(a.body), &p); err != nil || a.Header.Get("Content-Type") != "application/problem+json" {
-		t.Fatalf("%s is no problem: %s %v", a.Status, a.body, err)
+		t.Fatalf("%s is no problem: %.200s %v", a.Status, a.body, err)
 	}
 	if p.Status != a.StatusCode || p.Type != "/docs#"+p.Code || p.Detail == "" {
 		t.Errorf("problem of %s: %+v", a.Status, p)
@@ -150,4 +163,13 @@ func (k *kit) context(messages int) string {
 		k.Fatal(err)
 	}
 	return c.ID().String()
+}
+
+func (k *kit) id(text string) uuid.UUID {
+	k.Helper()
+	id, err := uuid.Parse(text)
+	if err != nil {
+		k.Fatal(err)
+	}
+	return id
 }

@@ -54,9 +54,10 @@ func IsLoopback(address string) bool {
 	return host == "localhost" || ip != nil && ip.IsLoopback()
 }
 
+// patience is the time in which a client has to send or take the next piece of a body.
+const patience = 30 * time.Second
+
 const (
-	// patience is the time in which a client has to send or take the next piece of a body.
-	patience = 30 * time.Second
 	// headerPatience is the time for the header of a request.
 	headerPatience = 10 * time.Second
 	// idle is how long a connection stays open between requests.
@@ -67,10 +68,17 @@ const (
 	maxConnections = 12_000
 )
 
+// bounds are limits that tests make smaller.
+type bounds struct {
+	patience    time.Duration
+	connections int
+	behind      int64 // of a follower, in bytes
+}
+
 // Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,
 // and returns nil for the end of ctx. config is for TLS, nil for none.
 func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
-	conns := &connections{max: maxConnections, since: map[net.Conn]time.Time{}}
+	conns := &connections{max: x.bounds.connections, since: map[net.Conn]time.Time{}}
 	h := &http.Server{
 		Handler: x, TLSConfig: config, ReadHeaderTimeout: headerPatience, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
 		ConnState: conns.changed, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
@@ -150,10 +158,11 @@ func (c *connections) oldest() (conn net.Conn) {
 // patientBody is the body of a request that must arrive piece by piece in time.
 type patientBody struct {
 	io.ReadCloser
-	conn *http.ResponseController
+	conn     *http.ResponseController
+	patience time.Duration
 }
 
 func (b *patientBody) Read(p []byte) (int, error) {
-	_ = b.conn.SetReadDeadline(time.Now().Add(patience)) // not every connection has one
+	_ = b.conn.SetReadDeadline(time.Now().Add(b.patience)) // not every connection has one
 	return b.ReadCloser.Read(p)
 }

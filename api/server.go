@@ -53,9 +53,11 @@ type Server struct {
 	ended context.Context       // cancelled when the server ends
 	end   context.CancelFunc
 
+	bounds    bounds
 	feeds     feeds
 	index     sharedIndex
 	followers atomic.Int64
+	onEnd     func(*http.Request) // for tests; may be nil
 }
 
 // maxBody is the default of [Options].MaxBody.
@@ -87,6 +89,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	}
 	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
 	x.ended, x.end = context.WithCancel(context.Background())
+	x.bounds = bounds{patience, maxConnections, maxBehind}
 	x.index.store = s
 	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
 	for i := range operations {
@@ -198,8 +201,11 @@ func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
 		x.fail(w, r, p, began)
 		return
 	}
+	if x.onEnd != nil {
+		defer x.onEnd(r)
+	}
 	serve := func(w http.ResponseWriter, r *http.Request) {
-		answer := &response{ResponseWriter: w}
+		answer := &response{ResponseWriter: w, patience: x.bounds.patience}
 		if err := op.serve(x, answer, r); err != nil {
 			x.failed(answer, r, err, began)
 		}
@@ -208,7 +214,7 @@ func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
 		serve(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, &patientBody{r.Body, http.NewResponseController(w)}, x.limit(op))
+	r.Body = http.MaxBytesReader(w, &patientBody{r.Body, http.NewResponseController(w), x.bounds.patience}, x.limit(op))
 	ctx, stop := context.WithTimeout(r.Context(), op.timeout())
 	defer stop()
 	compressed(http.HandlerFunc(serve)).ServeHTTP(w, r.WithContext(ctx))
@@ -281,7 +287,8 @@ func (x *Server) log(r *http.Request, p *Problem, began time.Time) {
 // response notes whether the body has begun.
 type response struct {
 	http.ResponseWriter
-	begun bool
+	begun    bool
+	patience time.Duration
 }
 
 func (w *response) WriteHeader(status int) {
@@ -292,7 +299,7 @@ func (w *response) WriteHeader(status int) {
 func (w *response) Write(b []byte) (int, error) {
 	w.begun = true
 	rc := http.NewResponseController(w.ResponseWriter)
-	_ = rc.SetWriteDeadline(time.Now().Add(patience)) // not every writer has one
+	_ = rc.SetWriteDeadline(time.Now().Add(w.patience)) // not every writer has one
 	return w.ResponseWriter.Write(b)
 }
 

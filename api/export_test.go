@@ -1,0 +1,22 @@
+package api
+
+import (
+	"net/http"
+	"time"
+)
+
+// Bound makes the limits of a server smaller. Zero leaves one as it is.
+func (x *Server) Bound(patience time.Duration, connections int, behind int64) {
+	if patience > 0 {
+		x.bounds.patience = patience
+	}
+	if connections > 0 {
+		x.bounds.connections = connections
+	}
+	if behind > 0 {
+		x.bounds.behind = behind
+	}
+}
+
+// OnEnd calls f when an operation has ended.
+func (x *Server) OnEnd(f func(r *http.Request)) { x.onEnd = f }
