@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // Format is the form of the assembled text.
@@ -121,9 +121,9 @@ func openAI(before string, messages []turn, after string) string {
 	}
 	for _, m := range messages {
 		switch m.Role {
-		case chat.User, chat.Assistant, chat.System:
+		case transcript.User, transcript.Assistant, transcript.System:
 		default:
-			m.Role = chat.User
+			m.Role = transcript.User
 		}
 		all = append(all, m)
 	}
@@ -136,15 +136,15 @@ func openAI(before string, messages []turn, after string) string {
 // anthropic makes messages of user and assistant in turns; the first is of the user.
 func anthropic(before string, messages []turn, after string) string {
 	if after != "" {
-		messages = append(slices.Clone(messages), turn{chat.User, after})
+		messages = append(slices.Clone(messages), turn{transcript.User, after})
 	}
 	var all []turn
 	for _, m := range messages {
-		if m.Role != chat.Assistant {
-			m.Role = chat.User
+		if m.Role != transcript.Assistant {
+			m.Role = transcript.User
 		}
-		if len(all) == 0 && m.Role == chat.Assistant {
-			all = append(all, turn{chat.User, "(earlier messages are left out)"})
+		if len(all) == 0 && m.Role == transcript.Assistant {
+			all = append(all, turn{transcript.User, "(earlier messages are left out)"})
 		}
 		if last := len(all) - 1; last >= 0 && all[last].Role == m.Role {
 			all[last].Content += "\n\n" + m.Content

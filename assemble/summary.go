@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/compress"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -110,7 +110,7 @@ func (it *Item) add(s Source) {
 
 // says returns the prose of a passage of a person or a model.
 func (it *Item) says() string {
-	if it.Role != chat.User && it.Role != chat.Assistant {
+	if it.Role != transcript.User && it.Role != transcript.Assistant {
 		return ""
 	}
 	if len(it.sections) == 0 {

@@ -8,10 +8,10 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/moment"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -39,44 +39,44 @@ func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool)
 	if err != nil && len(body) == 0 {
 		body = m.Stored
 	}
-	if chat.Bookkeeping(body) {
+	if transcript.Bookkeeping(body) {
 		return "", nil, false
 	}
-	parts := chat.Parts(body)
+	parts := transcript.Parts(body)
 	all = sectionsOf(m, parts)
-	voice = chat.VoiceOf(m.Role, parts)
+	voice = transcript.VoiceOf(m.Role, parts)
 	if !slices.ContainsFunc(all, func(s section) bool { return !s.result }) {
-		voice = chat.Tool
+		voice = transcript.Tool
 	}
 	return voice, all, len(all) > 0
 }
 
-func sectionsOf(m *ctxdir.Message, parts []chat.Part) (all []section) {
+func sectionsOf(m *ctxdir.Message, parts []transcript.Part) (all []section) {
 	size := 0
-	add := func(label, text string, kind chat.Kind) {
+	add := func(label, text string, kind transcript.Kind) {
 		text = strings.ToValidUTF8(strings.TrimSpace(text), "�")
 		if text == "" || size > maxText {
 			return
 		}
 		text = cutAt(text, maxText-size)
 		size += len(text)
-		work := kind == chat.Thought || kind == chat.Call || kind == chat.Result
-		all = append(all, section{label + text, work, kind == chat.Result, kind == chat.Text})
+		work := kind == transcript.Thought || kind == transcript.Call || kind == transcript.Result
+		all = append(all, section{label + text, work, kind == transcript.Result, kind == transcript.Text})
 	}
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
-		case chat.Text:
+		case transcript.Text:
 			add("", p.Text, p.Kind)
-		case chat.Thought:
+		case transcript.Thought:
 			add("[thought] ", p.Text, p.Kind)
-		case chat.Call:
+		case transcript.Call:
 			add("["+p.Name+"] ", plain(p.Text), p.Kind)
 			for _, r := range p.Results {
-				add("[result] ", r.Text, chat.Result)
+				add("[result] ", r.Text, transcript.Result)
 			}
-		case chat.Result:
+		case transcript.Result:
 			add("[result] ", p.Text, p.Kind)
-		case chat.Attachment:
+		case transcript.Attachment:
 			add("", view.File(m, p), p.Kind)
 		default:
 			add("", p.Text, p.Kind)
@@ -184,5 +184,5 @@ func distinct[T comparable](all []T) (once []T) {
 
 // textOf returns the text of a system prompt.
 func textOf(prompt json.RawMessage) string {
-	return strings.TrimSpace(chat.Join(chat.Content(prompt)))
+	return strings.TrimSpace(transcript.Join(transcript.Content(prompt)))
 }

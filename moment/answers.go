@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // maxClaims is the number of moments of one answer.
@@ -110,7 +110,7 @@ func (t *turn) causes() (all []find) {
 
 // accepted is the rule or the choice that the assistant takes over from a person, in its own words.
 func (t *turn) accepted() []find {
-	if t.before == nil || t.before.Voice != chat.User || !t.works {
+	if t.before == nil || t.before.Voice != transcript.User || !t.works {
 		return nil
 	}
 	text := t.Text.Text

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -124,22 +124,22 @@ func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
 		return t, false
 	}
 	raw, err := m.Texts(ctx)
-	if err != nil || chat.Bookkeeping(raw) || string(chat.ObjectOf(raw)["isCompactSummary"]) == "true" {
+	if err != nil || transcript.Bookkeeping(raw) || string(transcript.ObjectOf(raw)["isCompactSummary"]) == "true" {
 		return t, false
 	}
-	parts := chat.Parts(raw)
-	t = Text{ID: m.ID, Voice: chat.VoiceOf(m.Role, parts), At: m.CreatedAt}
+	parts := transcript.Parts(raw)
+	t = Text{ID: m.ID, Voice: transcript.VoiceOf(m.Role, parts), At: m.CreatedAt}
 	if t.At.IsZero() {
 		t.At = m.StoredAt
 	}
 	var texts []string
 	for _, p := range parts {
-		t.Acts = t.Acts || p.Kind == chat.Call
+		t.Acts = t.Acts || p.Kind == transcript.Call
 		switch {
-		case p.Kind == chat.Result && strings.HasPrefix(p.Text, answered):
-			t.Voice = chat.User
+		case p.Kind == transcript.Result && strings.HasPrefix(p.Text, answered):
+			t.Voice = transcript.User
 			texts = append(texts, p.Text)
-		case p.Kind == chat.Text && (t.Voice == chat.User || t.Voice == chat.Assistant):
+		case p.Kind == transcript.Text && (t.Voice == transcript.User || t.Voice == transcript.Assistant):
 			texts = append(texts, p.Text)
 		}
 	}

@@ -4,8 +4,8 @@ import (
 	"regexp"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -116,15 +116,15 @@ const (
 
 func (t *turn) finds() (all []find) {
 	switch {
-	case t.Voice == chat.User && strings.HasPrefix(t.Text.Text, answered):
+	case t.Voice == transcript.User && strings.HasPrefix(t.Text.Text, answered):
 		return t.answers()
 	case t.typed():
 		if t.works && !t.alone {
 			return append(t.ruling(), t.rules()...)
 		}
-	case t.Voice == chat.Assistant && t.answer:
+	case t.Voice == transcript.Assistant && t.answer:
 		return append(t.accepted(), append(t.claims(), t.explained()...)...)
-	case t.Voice == chat.Assistant && t.works:
+	case t.Voice == transcript.Assistant && t.works:
 		return append(t.accepted(), t.causes()...)
 	}
 	return nil

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 var (
@@ -166,7 +166,7 @@ var counts = words(`\b(first|second|third|fourth) (?:one|option|approach|way)\b`
 func (t *turn) ruling() []find {
 	text := strings.TrimSpace(t.Text.Text)
 	asked := t.before
-	if !t.works || asked == nil || asked.Voice != chat.Assistant || sentence.Count(text) > maxRuling && !assent.MatchString(text) {
+	if !t.works || asked == nil || asked.Voice != transcript.Assistant || sentence.Count(text) > maxRuling && !assent.MatchString(text) {
 		return nil
 	}
 	first := text

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/sentence"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // turn is a text in its place in the conversation.
@@ -28,7 +28,7 @@ type turn struct {
 func turns(texts []Text) []turn {
 	all := make([]turn, 0, len(texts))
 	for _, t := range texts {
-		if t.Voice != chat.User || !isAside(t.Text) {
+		if t.Voice != transcript.User || !isAside(t.Text) {
 			all = append(all, turn{Text: t})
 		}
 	}
@@ -40,16 +40,16 @@ func turns(texts []Text) []turn {
 		if i > 0 {
 			t.before = &all[i-1]
 		}
-		if t.Voice == chat.User {
+		if t.Voice == transcript.User {
 			prompt = t
 		}
 		t.prompt, t.works, t.alone = prompt, works, alone
-		t.mended = t.Voice == chat.Assistant && mended.MatchString(t.Text.Text)
-		t.mends = t.Voice == chat.Assistant && faults.MatchString(t.Text.Text)
+		t.mended = t.Voice == transcript.Assistant && mended.MatchString(t.Text.Text)
+		t.mends = t.Voice == transcript.Assistant && faults.MatchString(t.Text.Text)
 	}
 	for i := len(all) - 1; i >= 0; i-- {
 		t := &all[i]
-		if t.Voice == chat.User {
+		if t.Voice == transcript.User {
 			answer = nil
 			continue
 		}
@@ -91,5 +91,5 @@ const maxPrompt = 400
 
 // typed reports whether a person typed a prompt.
 func (t *turn) typed() bool {
-	return t.Voice == chat.User && !injected.MatchString(strings.TrimSpace(t.Text.Text)) && sentence.Count(t.Text.Text) <= maxPrompt
+	return t.Voice == transcript.User && !injected.MatchString(strings.TrimSpace(t.Text.Text)) && sentence.Count(t.Text.Text) <= maxPrompt
 }

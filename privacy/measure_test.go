@@ -10,10 +10,10 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/privacy"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // leaks are found in cleaned texts by rules that have nothing to do with the filter.
@@ -71,12 +71,12 @@ func TestLeaks(t *testing.T) {
 					return err
 				}
 				body, err := m.Texts(t.Context())
-				if err != nil || message.IsBookkeeping(m.Role) || chat.Bookkeeping(body) {
+				if err != nil || message.IsBookkeeping(m.Role) || transcript.Bookkeeping(body) {
 					continue
 				}
-				for _, p := range chat.Parts(body) {
+				for _, p := range transcript.Parts(body) {
 					all.look(f, p.Text, project)
-					if p.Kind == chat.Text {
+					if p.Kind == transcript.Text {
 						prose.look(f, p.Text, project)
 					}
 				}

@@ -4,8 +4,8 @@ import (
 	"encoding/json"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -35,7 +35,7 @@ func inCalls(body json.RawMessage, folders []string) []Ref {
 }
 
 // workingFolder is the folder in which the tool of a record worked.
-func workingFolder(body json.RawMessage) string { return chat.ObjectOf(body).Text("cwd") }
+func workingFolder(body json.RawMessage) string { return transcript.ObjectOf(body).Text("cwd") }
 
 type place struct {
 	file  string
@@ -55,7 +55,7 @@ func (c *collector) walk(v jsontext.Value, depth int) {
 	}
 	switch v.Kind() {
 	case '{':
-		o, inside := chat.Object{}, []jsontext.Value{}
+		o, inside := transcript.Object{}, []jsontext.Value{}
 		err := message.Members(v, func(key string, v jsontext.Value) error {
 			o[key], inside = json.RawMessage(v), append(inside, v)
 			return nil
@@ -97,15 +97,15 @@ func (c *collector) text(v jsontext.Value, depth int) {
 }
 
 // object reads an object that may name a file.
-func (c *collector) object(o chat.Object) {
+func (c *collector) object(o transcript.Object) {
 	file := c.places.file(o.Text(pathNames...))
 	if file == "" || o.Text(searchNames...) != "" {
 		return
 	}
-	if hunks := chat.List(o["structuredPatch"]); len(hunks) > 0 {
+	if hunks := transcript.List(o["structuredPatch"]); len(hunks) > 0 {
 		for _, h := range hunks {
-			text := patched(chat.ObjectOf(h))
-			c.add(file, from(number(chat.ObjectOf(h), "newStart"), text), text)
+			text := patched(transcript.ObjectOf(h))
+			c.add(file, from(number(transcript.ObjectOf(h), "newStart"), text), text)
 		}
 		return
 	}
@@ -129,9 +129,9 @@ func from(start int64, text string) Lines {
 }
 
 // patched returns the lines that a hunk leaves.
-func patched(hunk chat.Object) string {
+func patched(hunk transcript.Object) string {
 	var b strings.Builder
-	for _, v := range chat.List(hunk["lines"]) {
+	for _, v := range transcript.List(hunk["lines"]) {
 		var line string
 		if json.Unmarshal(v, &line) == nil && line != "" && (line[0] == ' ' || line[0] == '+') {
 			b.WriteString(line[1:] + "\n")
@@ -141,7 +141,7 @@ func patched(hunk chat.Object) string {
 }
 
 // linesOf returns the lines that a call asks for, zero if it does not say.
-func linesOf(o chat.Object) (l Lines) {
+func linesOf(o transcript.Object) (l Lines) {
 	var ends []int64
 	switch start, end := number(o, "start_line", "startLine"), number(o, "end_line", "endLine"); {
 	case json.Unmarshal(o["view_range"], &ends) == nil && len(ends) == 2:
@@ -161,7 +161,7 @@ func linesOf(o chat.Object) (l Lines) {
 }
 
 // number returns the first of some members that is a whole number of a possible size, else 0.
-func number(o chat.Object, names ...string) int64 {
+func number(o transcript.Object, names ...string) int64 {
 	const most = 1 << 40
 	for _, name := range names {
 		var n int64

@@ -3,8 +3,8 @@ package search
 import (
 	"encoding/json"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // voice says who speaks in a message: it weighs in the order of hits. The numbers stand in the index.
@@ -20,18 +20,18 @@ const (
 
 // speech returns the voice of a message, and what is said in it: the strings of its texts.
 func speech(role string, body json.RawMessage) (voice, map[string]bool) {
-	parts := chat.Parts(body)
+	parts := transcript.Parts(body)
 	is := otherVoice
 	var said map[string]bool
-	by := chat.VoiceOf(role, parts)
-	spoken := by == chat.User || by == chat.Assistant
+	by := transcript.VoiceOf(role, parts)
+	spoken := by == transcript.User || by == transcript.Assistant
 	for i := range parts {
 		switch p := &parts[i]; p.Kind {
-		case chat.Text:
+		case transcript.Text:
 			if !spoken || p.Text == "" {
 				continue
 			}
-			if by == chat.User && message.IsReminder(p.Text) || chat.IsSummary(body) {
+			if by == transcript.User && message.IsReminder(p.Text) || transcript.IsSummary(body) {
 				is = max(is, promptVoice)
 				continue
 			}
@@ -39,14 +39,14 @@ func speech(role string, body json.RawMessage) (voice, map[string]bool) {
 				said = map[string]bool{}
 			}
 			said[p.Text] = true
-		case chat.Call:
+		case transcript.Call:
 			is = max(is, callVoice)
-		case chat.Result:
+		case transcript.Result:
 			is = max(is, resultVoice)
 		default:
 		}
 	}
-	if by == chat.System {
+	if by == transcript.System {
 		is = promptVoice
 	}
 	if said != nil {

@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -86,11 +86,11 @@ var toolResult = []byte(`"type":"tool_result"`)
 
 // promptOf is the beginning of what a person says in a message, "" if it is none of a person.
 func promptOf(m *ctxdir.Message) string {
-	if chat.Voice(m.Role) != chat.User || bytes.Contains(m.Stored, toolResult) || chat.Bookkeeping(m.Stored) {
+	if transcript.Voice(m.Role) != transcript.User || bytes.Contains(m.Stored, toolResult) || transcript.Bookkeeping(m.Stored) {
 		return ""
 	}
-	for _, p := range chat.Parts(m.Stored) {
-		if p.Kind != chat.Text {
+	for _, p := range transcript.Parts(m.Stored) {
+		if p.Kind != transcript.Text {
 			continue
 		}
 		if text := message.Said(p.Text); text != "" {
@@ -102,12 +102,12 @@ func promptOf(m *ctxdir.Message) string {
 
 // estimate adds the estimates of a message.
 func (d *digest) estimate(m *ctxdir.Message) {
-	if message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Stored) {
+	if message.IsBookkeeping(m.Role) || transcript.Bookkeeping(m.Stored) {
 		return
 	}
-	parts := chat.Parts(m.Stored)
+	parts := transcript.Parts(m.Stored)
 	d.said, d.heard = sizes(m, parts)
-	if chat.VoiceOf(m.Role, parts) == chat.Assistant {
+	if transcript.VoiceOf(m.Role, parts) == transcript.Assistant {
 		d.reply, d.at = true, timeOf(m)
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // bytesPerToken is the average over transcripts of coding agents, with the tokenizers o200k and cl100k.
@@ -52,11 +52,11 @@ func (s *scan) estimate(m *digested, input int64) int64 {
 
 // sizes estimates what the speaker of a message says, and what the tools that he called answer. Texts in blobs are not
 // read; they are results of tools, as a rule.
-func sizes(m *ctxdir.Message, parts []chat.Part) (said, heard int64) {
+func sizes(m *ctxdir.Message, parts []transcript.Part) (said, heard int64) {
 	for _, p := range parts {
 		switch p.Kind {
-		case chat.Attachment:
-		case chat.Result:
+		case transcript.Attachment:
+		case transcript.Result:
 			heard += Estimate(p.Text)
 		default:
 			said += Estimate(p.Text)

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"sync"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // Rates are prices in US dollars for a token.
@@ -66,7 +66,7 @@ func ReadPrices(r io.Reader) (Prices, error) {
 	}
 	all := Prices{}
 	for name, v := range models {
-		if p, ok := priceIn(chat.ObjectOf(v)); ok {
+		if p, ok := priceIn(transcript.ObjectOf(v)); ok {
 			all[name] = p
 		}
 	}
@@ -76,7 +76,7 @@ func ReadPrices(r io.Reader) (Prices, error) {
 	return all, nil
 }
 
-func priceIn(o chat.Object) (p Price, ok bool) {
+func priceIn(o transcript.Object) (p Price, ok bool) {
 	p.Rates, ok = ratesIn(func(member string) (float64, bool) { return number(o[member]) })
 	for member := range o {
 		rest, is := strings.CutPrefix(member, "input_cost_per_token_above_")
@@ -94,9 +94,9 @@ func priceIn(o chat.Object) (p Price, ok bool) {
 		})
 		p.Tiers = append(p.Tiers, Tier{int64(thousands) * 1000, rates})
 	}
-	for _, v := range chat.List(o["tiered_pricing"]) {
-		row := chat.ObjectOf(v)
-		between := chat.List(row["range"])
+	for _, v := range transcript.List(o["tiered_pricing"]) {
+		row := transcript.ObjectOf(v)
+		between := transcript.List(row["range"])
 		rates, priced := ratesIn(func(member string) (float64, bool) { return number(row[member]) })
 		if !priced || len(between) == 0 {
 			continue

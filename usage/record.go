@@ -8,7 +8,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // record is what a message says about a call of a model.
@@ -41,7 +41,7 @@ const maxModel = 256
 
 // recordsOf returns the records in a message, and the model of the calls that follow it, if it says so.
 func recordsOf(body json.RawMessage) (records []record, next string) {
-	records, next = recordsIn(chat.ObjectOf(body))
+	records, next = recordsIn(transcript.ObjectOf(body))
 	for i := range records {
 		r := &records[i]
 		if r.model = cutName(r.model); !r.priced {
@@ -53,32 +53,32 @@ func recordsOf(body json.RawMessage) (records []record, next string) {
 
 func cutName(name string) string { return strings.Clone(name[:min(len(name), maxModel)]) }
 
-func recordsIn(o chat.Object) (records []record, next string) {
-	payload := chat.ObjectOf(o["payload"])
+func recordsIn(o transcript.Object) (records []record, next string) {
+	payload := transcript.ObjectOf(o["payload"])
 	switch kind := o.Text("type"); {
 	case kind == "turn_context":
 		return nil, payload.Text("model")
 	case payload.Text("type") == "token_count":
 		return codexRecords(payload), ""
-	case chat.ObjectOf(o["info"]) != nil && chat.KindOf(o["parts"]) == '[':
+	case transcript.ObjectOf(o["info"]) != nil && transcript.KindOf(o["parts"]) == '[':
 		return opencodeRecords(o), ""
 	case kind == "assistant.usage":
 		return copilotRecord(o), ""
 	case kind == "session.shutdown":
 		return copilotTotals(o), ""
-	case chat.ObjectOf(o["llm_metrics"])["accumulated_token_usage"] != nil:
+	case transcript.ObjectOf(o["llm_metrics"])["accumulated_token_usage"] != nil:
 		return openHandsRecords(o), ""
 	}
 	records = anyRecords(o)
-	if stats := statsRecord(chat.ObjectOf(o["info"])); stats != nil {
+	if stats := statsRecord(transcript.ObjectOf(o["info"])); stats != nil {
 		records = append(records, *stats)
 	}
 	return records, ""
 }
 
 // codexRecords reads an event of Codex. Codex repeats events whose totals are the same.
-func codexRecords(payload chat.Object) []record {
-	info := chat.ObjectOf(payload["info"])
+func codexRecords(payload transcript.Object) []record {
+	info := transcript.ObjectOf(payload["info"])
 	tokens, ok := tokensOf(info["last_token_usage"])
 	if !ok {
 		return nil
@@ -88,10 +88,10 @@ func codexRecords(payload chat.Object) []record {
 
 // opencodeRecords reads a message of opencode: each step has a part that ends it. A fork of a session copies messages
 // under other ids, with the same times.
-func opencodeRecords(o chat.Object) (records []record) {
-	info := chat.ObjectOf(o["info"])
-	key := "opencode " + string(chat.ObjectOf(info["time"])["created"])
-	add := func(of chat.Object) {
+func opencodeRecords(o transcript.Object) (records []record) {
+	info := transcript.ObjectOf(o["info"])
+	key := "opencode " + string(transcript.ObjectOf(info["time"])["created"])
+	add := func(of transcript.Object) {
 		tokens, ok := tokensOf(of["tokens"])
 		cost, priced := number(of["cost"])
 		if !ok && !priced {
@@ -102,8 +102,8 @@ func opencodeRecords(o chat.Object) (records []record) {
 			tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1,
 		})
 	}
-	for _, part := range chat.List(o["parts"]) {
-		if p := chat.ObjectOf(part); p.Text("type") == "step-finish" {
+	for _, part := range transcript.List(o["parts"]) {
+		if p := transcript.ObjectOf(part); p.Text("type") == "step-finish" {
 			add(p)
 		}
 	}
@@ -114,27 +114,27 @@ func opencodeRecords(o chat.Object) (records []record) {
 }
 
 // copilotRecord reads the counts of a call of Copilot CLI.
-func copilotRecord(o chat.Object) []record {
+func copilotRecord(o transcript.Object) []record {
 	tokens, ok := tokensOf(o["data"])
 	if !ok {
 		return nil
 	}
 	return []record{{
-		key: sumKey("copilot " + o.Text("id")), local: true, model: chat.ObjectOf(o["data"]).Text("model"), tokens: tokens, counted: true,
+		key: sumKey("copilot " + o.Text("id")), local: true, model: transcript.ObjectOf(o["data"]).Text("model"), tokens: tokens, counted: true,
 		calls: 1,
 	}}
 }
 
 // copilotTotals reads the end of a session of Copilot CLI, which has the totals of each model.
-func copilotTotals(o chat.Object) (records []record) {
-	metrics := chat.ObjectOf(chat.ObjectOf(o["data"])["modelMetrics"])
+func copilotTotals(o transcript.Object) (records []record) {
+	metrics := transcript.ObjectOf(transcript.ObjectOf(o["data"])["modelMetrics"])
 	for model, v := range metrics {
-		m := chat.ObjectOf(v)
+		m := transcript.ObjectOf(v)
 		tokens, ok := tokensOf(m["usage"])
 		if !ok {
 			continue
 		}
-		calls, _ := countIn(chat.ObjectOf(m["requests"]), paths("count"))
+		calls, _ := countIn(transcript.ObjectOf(m["requests"]), paths("count"))
 		records = append(records, record{
 			key: sumKey("copilot " + o.Text("id") + " " + model), local: true, model: model, tokens: tokens, counted: true,
 			calls: max(calls, 1), total: true,
@@ -145,19 +145,19 @@ func copilotTotals(o chat.Object) (records []record) {
 }
 
 // openHandsRecords reads an event of OpenHands, with the sums of the conversation so far.
-func openHandsRecords(o chat.Object) []record {
-	metrics := chat.ObjectOf(o["llm_metrics"])
+func openHandsRecords(o transcript.Object) []record {
+	metrics := transcript.ObjectOf(o["llm_metrics"])
 	sums := metrics["accumulated_token_usage"]
 	tokens, ok := tokensOf(sums)
 	cost, priced := number(metrics["accumulated_cost"])
 	return []record{{
-		model: chat.ObjectOf(sums).Text("model"), tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1, sums: true,
+		model: transcript.ObjectOf(sums).Text("model"), tokens: tokens, counted: ok, cost: cost, priced: priced, calls: 1, sums: true,
 	}}
 }
 
 // statsRecord reads the totals of a run of SWE-agent or mini-swe-agent, nil if there are none.
-func statsRecord(info chat.Object) *record {
-	stats := chat.ObjectOf(info["model_stats"])
+func statsRecord(info transcript.Object) *record {
+	stats := transcript.ObjectOf(info["model_stats"])
 	if stats == nil {
 		return nil
 	}
@@ -175,17 +175,18 @@ var usageNames = []string{"usage", "usage_metadata", "usageMetadata", "UsageMeta
 
 // anyRecords reads the counts in a message of an API or a framework, or in the record of a tool around such a message:
 // of Claude Code, Gemini CLI, pi, mini-swe-agent and others.
-func anyRecords(o chat.Object) []record {
-	message := chat.ObjectOf(o["message"])
-	data := chat.ObjectOf(o["data"])
-	extra := chat.ObjectOf(o["extra"])
-	call := chat.ObjectOf(o["tool_call_metadata"]) // of OpenHands
-	places := []chat.Object{
-		o, message, data, chat.ObjectOf(chat.ObjectOf(data["message"])["message"]), // the last one: a sub-agent's, in a report of its progress
-		chat.ObjectOf(o["kwargs"]), chat.ObjectOf(extra["response"]), chat.ObjectOf(call["model_response"]),
+func anyRecords(o transcript.Object) []record {
+	message := transcript.ObjectOf(o["message"])
+	data := transcript.ObjectOf(o["data"])
+	extra := transcript.ObjectOf(o["extra"])
+	call := transcript.ObjectOf(o["tool_call_metadata"]) // of OpenHands
+	places := []transcript.Object{
+		o, message, data,
+		transcript.ObjectOf(transcript.ObjectOf(data["message"])["message"]), // a sub-agent's, in a report of its progress
+		transcript.ObjectOf(o["kwargs"]), transcript.ObjectOf(extra["response"]), transcript.ObjectOf(call["model_response"]),
 	}
 	for _, in := range slices.Clone(places) {
-		places = append(places, chat.ObjectOf(in["response_metadata"]), chat.ObjectOf(in["response_meta"]))
+		places = append(places, transcript.ObjectOf(in["response_metadata"]), transcript.ObjectOf(in["response_meta"]))
 	}
 	for _, in := range places {
 		for _, name := range usageNames {
@@ -195,10 +196,10 @@ func anyRecords(o chat.Object) []record {
 					return nil
 				}
 				if r.model == "" {
-					r.model = firstText("model", "modelVersion", "model_name", o, message, chat.ObjectOf(in["response_metadata"]))
+					r.model = firstText("model", "modelVersion", "model_name", o, message, transcript.ObjectOf(in["response_metadata"]))
 				}
 				r.key, r.local = keyOf(o, in, &r.tokens)
-				r.cost, r.priced = costOf(o, in, chat.ObjectOf(in[name]), extra)
+				r.cost, r.priced = costOf(o, in, transcript.ObjectOf(in[name]), extra)
 				return []record{r}
 			}
 		}
@@ -206,7 +207,7 @@ func anyRecords(o chat.Object) []record {
 	return nil
 }
 
-func firstText(a, b, c string, objects ...chat.Object) string {
+func firstText(a, b, c string, objects ...transcript.Object) string {
 	for _, o := range objects {
 		if text := o.Text(a, b, c); text != "" {
 			return text
@@ -220,7 +221,7 @@ const globalID = 16
 
 // keyOf identifies a call by the id that the provider gave its reply, or by its id in the conversation and what went in:
 // the output of a reply grows while it is recorded. A tool that keeps neither has the time and the counts of the call.
-func keyOf(o, in chat.Object, t *Tokens) (key callKey, local bool) {
+func keyOf(o, in transcript.Object, t *Tokens) (key callKey, local bool) {
 	input := fmt.Sprint(" ", t.Input, " ", t.CacheRead, " ", t.CacheWrite)
 	switch id := in.Text("id", "responseId", "response_id"); {
 	case len(id) >= globalID:
@@ -242,9 +243,9 @@ func keyOf(o, in chat.Object, t *Tokens) (key callKey, local bool) {
 }
 
 // costOf returns the cost of a call in US dollars, if it is recorded.
-func costOf(o, in, counts, extra chat.Object) (float64, bool) {
+func costOf(o, in, counts, extra transcript.Object) (float64, bool) {
 	for _, v := range []json.RawMessage{
-		o["costUSD"], chat.ObjectOf(counts["cost"])["total"], counts["cost"], in["cost"], extra["cost"], in["response_cost"],
+		o["costUSD"], transcript.ObjectOf(counts["cost"])["total"], counts["cost"], in["cost"], extra["cost"], in["response_cost"],
 	} {
 		if cost, ok := number(v); ok {
 			return cost, true

@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -144,7 +144,7 @@ func (b *branchMarks) at(position int64) mark {
 	return mark{}
 }
 
-func modelIn(m *ctxdir.Metadata) string { return chat.ObjectOf(m.Config).Text("model_id") }
+func modelIn(m *ctxdir.Metadata) string { return transcript.ObjectOf(m.Config).Text("model_id") }
 
 // scanned is the source that reads the messages.
 func (s *scan) scanned(estimates bool, read func(*digested), end func()) error {
@@ -329,8 +329,8 @@ func (s *scan) difference(r *record) {
 
 // metadataTotals are the totals in the description that an import stored with a trajectory.
 func (s *scan) metadataTotals(m *ctxdir.Metadata) []pendingStep {
-	extra := chat.ObjectOf(chat.ObjectOf(chat.ObjectOf(m.Extra)["import"])["extra"])
-	r := statsRecord(chat.ObjectOf(extra["info"]))
+	extra := transcript.ObjectOf(transcript.ObjectOf(transcript.ObjectOf(m.Extra)["import"])["extra"])
+	r := statsRecord(transcript.ObjectOf(extra["info"]))
 	if r == nil {
 		return nil
 	}

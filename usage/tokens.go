@@ -5,7 +5,7 @@ import (
 	"math"
 	"strconv"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // maxCount bounds a count in a record: a larger one is damage.
@@ -50,7 +50,7 @@ func paths(names ...string) (all [][]string) {
 // tokensOf reads an object with counts, in the form of any tool or provider. ok is false if it has neither an input nor
 // an output.
 func tokensOf(v json.RawMessage) (t Tokens, ok bool) {
-	o := chat.ObjectOf(v)
+	o := transcript.ObjectOf(v)
 	if o == nil {
 		return t, false
 	}
@@ -85,11 +85,11 @@ func tokensOf(v json.RawMessage) (t Tokens, ok bool) {
 }
 
 // countIn returns the first of the members that is a count.
-func countIn(o chat.Object, names [][]string) (int64, bool) {
+func countIn(o transcript.Object, names [][]string) (int64, bool) {
 	for _, path := range names {
 		in := o
 		for _, name := range path[:len(path)-1] {
-			in = chat.ObjectOf(in[name])
+			in = transcript.ObjectOf(in[name])
 		}
 		if f, ok := number(in[path[len(path)-1]]); ok {
 			return int64(f), true
@@ -100,7 +100,7 @@ func countIn(o chat.Object, names [][]string) (int64, bool) {
 
 // number reads a JSON number from 0 to maxCount.
 func number(v json.RawMessage) (float64, bool) {
-	if k := chat.KindOf(v); k < '0' || k > '9' {
+	if k := transcript.KindOf(v); k < '0' || k > '9' {
 		return 0, false
 	}
 	f, err := strconv.ParseFloat(string(v), 64)

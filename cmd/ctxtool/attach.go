@@ -16,7 +16,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // maxAttached bounds the files in a message, in bytes: the library's limit.
@@ -198,7 +198,7 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 func nameFor(body json.RawMessage, pointer string) string {
 	for at := pointer; at != ""; {
 		at = at[:max(strings.LastIndexByte(at, '/'), 0)]
-		if name := chat.ObjectOf(chat.ValueAt(body, at)).Text("filename", "name", "path"); name != "" {
+		if name := transcript.ObjectOf(transcript.ValueAt(body, at)).Text("filename", "name", "path"); name != "" {
 			return name
 		}
 		if strings.Count(at, "/") < 2 {

@@ -4,8 +4,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // conversation shows messages as people read them: tool calls with their results, and no bookkeeping of agent tools.
@@ -13,8 +13,8 @@ type conversation struct {
 	all     bool // bookkeeping, too
 	read    bool // by people: commands are as typed, and what they print is a result
 	noTools bool // without messages that have only results of tools, which Claude Code gives the role of the user
-	show    func(*chat.Turn[*loadedMessage]) error
-	turns   chat.Turns[*loadedMessage]
+	show    func(*transcript.Turn[*loadedMessage]) error
+	turns   transcript.Turns[*loadedMessage]
 	leftOut int // records of bookkeeping
 }
 
@@ -29,7 +29,7 @@ func (v *conversation) add(m *loadedMessage) error {
 		v.leftOut++
 		return nil
 	}
-	says := func(p chat.Part) bool { return p.Kind != chat.Result || p.ID == "" }
+	says := func(p transcript.Part) bool { return p.Kind != transcript.Result || p.ID == "" }
 	if v.noTools && len(parts) > 0 && !slices.ContainsFunc(parts, says) {
 		return nil
 	}
@@ -37,42 +37,42 @@ func (v *conversation) add(m *loadedMessage) error {
 }
 
 // partsOf is the voice of a message, and its parts to show; ok is false for bookkeeping.
-func (v *conversation) partsOf(m *loadedMessage) (voice string, parts []chat.Part, ok bool) {
-	if !v.all && (message.IsBookkeeping(m.Role) || chat.Bookkeeping(m.Body)) {
+func (v *conversation) partsOf(m *loadedMessage) (voice string, parts []transcript.Part, ok bool) {
+	if !v.all && (message.IsBookkeeping(m.Role) || transcript.Bookkeeping(m.Body)) {
 		return "", nil, false
 	}
-	parts = chat.Parts(m.Body)
-	voice = chat.VoiceOf(m.Role, parts)
-	if !v.all && len(parts) == 0 && voice != chat.User { // a thought that the provider encrypted, for example
+	parts = transcript.Parts(m.Body)
+	voice = transcript.VoiceOf(m.Role, parts)
+	if !v.all && len(parts) == 0 && voice != transcript.User { // a thought that the provider encrypted, for example
 		return "", nil, false
 	}
 	before := len(parts)
-	if v.read && !v.all && voice == chat.User {
+	if v.read && !v.all && voice == transcript.User {
 		parts = asTyped(parts)
 	}
 	if before > 0 && len(parts) == 0 {
 		return "", nil, false
 	}
-	parts = slices.DeleteFunc(parts, func(p chat.Part) bool {
-		return p.Kind == chat.Text && strings.TrimSpace(p.Text) == ""
+	parts = slices.DeleteFunc(parts, func(p transcript.Part) bool {
+		return p.Kind == transcript.Text && strings.TrimSpace(p.Text) == ""
 	})
 	return voice, parts, true
 }
 
 // asTyped is the parts of a message of a person without the marks of Claude Code: commands as typed, their output as
 // results, and no note to the model on them.
-func asTyped(parts []chat.Part) []chat.Part {
-	var typed []chat.Part
+func asTyped(parts []transcript.Part) []transcript.Part {
+	var typed []transcript.Part
 	for _, p := range parts {
-		if p.Kind == chat.Text {
+		if p.Kind == transcript.Text {
 			if command, ok := message.Typed(p.Text); ok {
 				p.Text = command
 			} else if output, ok := message.Printed(p.Text); ok {
-				p.Kind, p.Text = chat.Result, output
+				p.Kind, p.Text = transcript.Result, output
 			} else if message.IsCaveat(p.Text) {
 				continue
 			}
-			if p.Kind == chat.Result && p.Text == "" {
+			if p.Kind == transcript.Result && p.Text == "" {
 				continue
 			}
 		}

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // anthropicExport writes an object with system prompt and messages that the API of Anthropic takes: user and assistant
@@ -75,7 +75,7 @@ type toolResult struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-func (e *anthropicExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *anthropicExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	if t.Message.Unavailable != nil {
 		return nil
 	}
@@ -83,12 +83,12 @@ func (e *anthropicExport) turn(t *chat.Turn[*loadedMessage]) error {
 	if !e.fits(&s) {
 		return nil
 	}
-	if s.voice == chat.System {
+	if s.voice == transcript.System {
 		e.system = append(e.system, s.texts...)
 		return nil
 	}
-	if !e.list.begun && e.role == "" && s.voice == chat.Assistant { // the API wants a message of the user first
-		e.role, e.content = chat.User, []any{textContent{"text", "(the conversation begins with the assistant)"}}
+	if !e.list.begun && e.role == "" && s.voice == transcript.Assistant { // the API wants a message of the user first
+		e.role, e.content = transcript.User, []any{textContent{"text", "(the conversation begins with the assistant)"}}
 	}
 	for e.role != "" && (s.voice != e.role || len(e.results) > 0) {
 		if err := e.flush(); err != nil {
@@ -119,7 +119,7 @@ func (e *anthropicExport) flush() error {
 	}
 	e.content, e.role, e.results = e.results, "", nil
 	if len(e.content) > 0 {
-		e.role = chat.User
+		e.role = transcript.User
 	}
 	return nil
 }

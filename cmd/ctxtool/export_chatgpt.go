@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -50,7 +50,7 @@ func (e *chatGPTExport) begin(c *ctxdir.Metadata, branch string) error {
 		return err
 	}
 	if prompt := systemPrompt(c, branch); prompt != "" {
-		return e.text(ctxdir.DerivedID(c.ID, "system prompt"), chat.System, seconds(c.CreatedAt), prompt)
+		return e.text(ctxdir.DerivedID(c.ID, "system prompt"), transcript.System, seconds(c.CreatedAt), prompt)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (e *chatGPTExport) end() error {
 	return err
 }
 
-func (e *chatGPTExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *chatGPTExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -97,11 +97,11 @@ func (e *chatGPTExport) turn(t *chat.Turn[*loadedMessage]) error {
 	}
 	for _, p := range s.calls {
 		call := &chatGPTMessage{
-			ID: ctxdir.DerivedID(m.ID, "call "+p.ID), Author: author(chat.Assistant, ""), CreatedAt: at, Recipient: functionName(p.Name),
+			ID: ctxdir.DerivedID(m.ID, "call "+p.ID), Author: author(transcript.Assistant, ""), CreatedAt: at, Recipient: functionName(p.Name),
 			Content: map[string]any{"content_type": "code", "language": "unknown", "text": p.Text},
 		}
 		result := &chatGPTMessage{
-			ID: ctxdir.DerivedID(m.ID, "result "+p.ID), Author: author(chat.Tool, functionName(p.Name)), CreatedAt: at, Recipient: "all",
+			ID: ctxdir.DerivedID(m.ID, "result "+p.ID), Author: author(transcript.Tool, functionName(p.Name)), CreatedAt: at, Recipient: "all",
 			Content: map[string]any{"content_type": "execution_output", "text": resultText(p)},
 		}
 		for _, x := range []*chatGPTMessage{call, result} {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -53,19 +53,19 @@ func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
 	if err != nil {
 		return err
 	}
-	if m.Unavailable == nil && (chat.IsClaude(m.Body) || e.own && m.Role == "") {
+	if m.Unavailable == nil && (transcript.IsClaude(m.Body) || e.own && m.Role == "") {
 		return e.verbatim(m)
 	}
 	return e.add(m)
 }
 
-func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *claudeExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
 	}
 	s := e.said(t)
-	if s.voice == chat.System {
+	if s.voice == transcript.System {
 		s.voice = ""
 	}
 	if !e.fits(&s) {
@@ -86,12 +86,12 @@ func (e *claudeExport) turn(t *chat.Turn[*loadedMessage]) error {
 	if err := e.record(s.voice, content, m.ID, at); err != nil || len(results) == 0 {
 		return err
 	}
-	return e.record(chat.User, results, ctxdir.DerivedID(m.ID, "results"), at)
+	return e.record(transcript.User, results, ctxdir.DerivedID(m.ID, "results"), at)
 }
 
 func (e *claudeExport) record(role string, content []any, id uuid.UUID, at time.Time) error {
 	message := map[string]any{"role": role, "content": content}
-	if role == chat.Assistant {
+	if role == transcript.Assistant {
 		message["type"], message["model"], message["id"] = "message", "<synthetic>", "msg_"+strings.ReplaceAll(id.String(), "-", "")
 	}
 	r := claudeRecord{e.last, false, "external", e.start.cwd, e.start.id, "0.0.0", role, encode(message), id, sessionTime(at)}

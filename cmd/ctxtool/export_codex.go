@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -68,7 +68,7 @@ func (e *codexExport) message(ctx context.Context, m *loadedMessage) error {
 	if err != nil {
 		return err
 	}
-	if m.Unavailable != nil || !chat.IsCodex(m.Body) {
+	if m.Unavailable != nil || !transcript.IsCodex(m.Body) {
 		return e.add(m)
 	}
 	e.meta = nil
@@ -91,7 +91,7 @@ func (e *codexExport) begun() error {
 	return e.line(meta)
 }
 
-func (e *codexExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *codexExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -117,9 +117,9 @@ func (e *codexExport) turn(t *chat.Turn[*loadedMessage]) error {
 	}
 	role, block, event := "user", "input_text", "user_message"
 	switch s.voice {
-	case chat.Assistant:
+	case transcript.Assistant:
 		role, block, event = "assistant", "output_text", "agent_message"
-	case chat.System:
+	case transcript.System:
 		role, event = "developer", ""
 	}
 	var content []any

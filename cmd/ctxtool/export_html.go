@@ -14,7 +14,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/yuin/goldmark"
 	gfm "github.com/yuin/goldmark/extension"
 	"github.com/yuin/goldmark/parser"
@@ -74,7 +74,7 @@ func (e *htmlExport) end() error {
 	return err
 }
 
-func (e *htmlExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *htmlExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -104,17 +104,17 @@ func (e *htmlExport) turn(t *chat.Turn[*loadedMessage]) error {
 	return err
 }
 
-func (e *htmlExport) part(m *loadedMessage, p *chat.Part) string {
+func (e *htmlExport) part(m *loadedMessage, p *transcript.Part) string {
 	switch p.Kind {
-	case chat.Text:
+	case transcript.Text:
 		return "<div class=\"text\">" + htmlText(p.Text) + "</div>\n"
-	case chat.Thought:
+	case transcript.Thought:
 		return details("Thinking", "", "<pre>"+html.EscapeString(strings.TrimSpace(p.Text))+"</pre>")
-	case chat.Attachment:
+	case transcript.Attachment:
 		return e.attachment(m, p)
-	case chat.Call:
+	case transcript.Call:
 		return e.call(p)
-	case chat.Result:
+	case transcript.Result:
 		if e.reading.tools == toolsNone {
 			return ""
 		}
@@ -123,10 +123,10 @@ func (e *htmlExport) part(m *loadedMessage, p *chat.Part) string {
 	return details("Details", "", "<pre>"+html.EscapeString(indented(p.Text))+"</pre>")
 }
 
-func (e *htmlExport) call(p *chat.Part) string {
+func (e *htmlExport) call(p *transcript.Part) string {
 	name, summary, diff := cmp.Or(p.Name, "Tool call"), shorten(oneLine(p.Summary()), foldColumns), p.Diff()
 	if diff != nil {
-		summary += " " + chat.Changed(diff)
+		summary += " " + transcript.Changed(diff)
 	}
 	switch e.reading.tools {
 	case toolsNone:
@@ -179,7 +179,7 @@ const maxEmbedded = 16 << 20
 // embeddedTypes are the images that a page shows. SVG is not among them: it can hold scripts.
 var embeddedTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
-func (e *htmlExport) attachment(m *loadedMessage, p *chat.Part) string {
+func (e *htmlExport) attachment(m *loadedMessage, p *transcript.Part) string {
 	caption := html.EscapeString(p.Text)
 	data := ""
 	if f := p.File; f != nil && embeddedTypes[f.MediaType] {

@@ -11,7 +11,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // markdownExport writes a heading for each message. Thoughts and tool calls with their results are folded.
@@ -42,7 +42,7 @@ func (e *markdownExport) message(_ context.Context, m *loadedMessage) error { re
 func (e *markdownExport) end() error                                        { return e.turns.Flush() }
 func (e *markdownExport) omitted() omissions                                { return omissions{} }
 
-func (e *markdownExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *markdownExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -70,17 +70,17 @@ func (e *markdownExport) turn(t *chat.Turn[*loadedMessage]) error {
 }
 
 // markdownPart is a part in Markdown, "" if it is left out.
-func markdownPart(p *chat.Part, tools string) string {
+func markdownPart(p *transcript.Part, tools string) string {
 	switch p.Kind {
-	case chat.Text:
+	case transcript.Text:
 		return strings.TrimRight(p.Text, "\n")
-	case chat.Thought:
+	case transcript.Thought:
 		return folded("Thinking", "", strings.TrimSpace(p.Text))
-	case chat.Attachment:
+	case transcript.Attachment:
 		return "*[" + oneLine(p.Text) + "]*"
-	case chat.Call:
+	case transcript.Call:
 		return markdownCall(p, tools)
-	case chat.Result:
+	case transcript.Result:
 		if tools == toolsNone {
 			return ""
 		}
@@ -89,12 +89,12 @@ func markdownPart(p *chat.Part, tools string) string {
 	return fenced("json", p.Text)
 }
 
-func markdownCall(p *chat.Part, tools string) string {
+func markdownCall(p *transcript.Part, tools string) string {
 	name := cmp.Or(oneLine(p.Name), "Tool call")
 	summary := shorten(oneLine(p.Summary()), foldColumns)
 	diff := p.Diff()
 	if diff != nil {
-		summary += " " + chat.Changed(diff)
+		summary += " " + transcript.Changed(diff)
 	}
 	switch tools {
 	case toolsNone:
@@ -131,7 +131,7 @@ func folded(label, summary, inner string) string {
 // indented is JSON on several lines, or another text as it is.
 func indented(text string) string {
 	var pretty bytes.Buffer
-	if chat.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
+	if transcript.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
 		return pretty.String()
 	}
 	return text

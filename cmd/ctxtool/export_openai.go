@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // openaiExport writes an array of chat messages that the API of OpenAI takes: each tool call is followed by its result.
@@ -29,7 +29,7 @@ func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
 		return err
 	}
 	if prompt := systemPrompt(c, branch); prompt != "" {
-		return e.list.element(chatMessage{Role: chat.System, Content: textOf(prompt)})
+		return e.list.element(chatMessage{Role: transcript.System, Content: textOf(prompt)})
 	}
 	return nil
 }
@@ -60,7 +60,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-func (e *openaiExport) turn(t *chat.Turn[*loadedMessage]) error {
+func (e *openaiExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -70,7 +70,7 @@ func (e *openaiExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return nil
 	}
 	message := chatMessage{Role: s.voice, Content: openaiContent(&s)}
-	message.keep(chat.ObjectOf(m.Body))
+	message.keep(transcript.ObjectOf(m.Body))
 	for _, p := range s.calls {
 		call := chatCall{ID: p.ID, Type: "function"}
 		call.Function.Name, call.Function.Arguments = functionName(p.Name), string(argumentObject(p))
@@ -80,7 +80,7 @@ func (e *openaiExport) turn(t *chat.Turn[*loadedMessage]) error {
 		return err
 	}
 	for _, p := range s.calls {
-		if err := e.list.element(chatMessage{Role: chat.Tool, Content: textOf(resultText(p)), ToolCallID: p.ID}); err != nil {
+		if err := e.list.element(chatMessage{Role: transcript.Tool, Content: textOf(resultText(p)), ToolCallID: p.ID}); err != nil {
 			return err
 		}
 	}
@@ -89,9 +89,9 @@ func (e *openaiExport) turn(t *chat.Turn[*loadedMessage]) error {
 
 // keep takes over what a message of the API has beyond texts and images: the role of a developer, the name of the
 // speaker, and parts such as audio and files.
-func (m *chatMessage) keep(o chat.Object) {
+func (m *chatMessage) keep(o transcript.Object) {
 	role := o.Text("role")
-	if chat.Voice(role) != m.Role || chatParts[role] == nil {
+	if transcript.Voice(role) != m.Role || chatParts[role] == nil {
 		return
 	}
 	m.Role = role
@@ -99,8 +99,8 @@ func (m *chatMessage) keep(o chat.Object) {
 		m.Name = name
 	}
 	var parts []any
-	for _, p := range chat.List(o["content"]) {
-		part, ok := chatPart(role, chat.ObjectOf(p))
+	for _, p := range transcript.List(o["content"]) {
+		part, ok := chatPart(role, transcript.ObjectOf(p))
 		if !ok {
 			return
 		}
@@ -113,14 +113,14 @@ func (m *chatMessage) keep(o chat.Object) {
 
 // chatParts are the parts of content that the API takes in the messages of a role.
 var chatParts = map[string][]string{
-	"system":       {"text"},
-	"developer":    {"text"},
-	chat.User:      {"text", "image_url", "input_audio", "file"},
-	chat.Assistant: {"text", "refusal"},
+	"system":             {"text"},
+	"developer":          {"text"},
+	transcript.User:      {"text", "image_url", "input_audio", "file"},
+	transcript.Assistant: {"text", "refusal"},
 }
 
 // chatPart returns a part of content without members that the API does not know. ok is false if the API refuses the part.
-func chatPart(role string, o chat.Object) (part any, ok bool) {
+func chatPart(role string, o transcript.Object) (part any, ok bool) {
 	kind := o.Text("type")
 	value := o[kind]
 	switch {
@@ -129,14 +129,14 @@ func chatPart(role string, o chat.Object) (part any, ok bool) {
 	case kind == "text" || kind == "refusal":
 		ok = strings.TrimSpace(o.Text(kind)) != ""
 	case kind == "image_url":
-		url := chat.ObjectOf(value).Text("url")
+		url := transcript.ObjectOf(value).Text("url")
 		ok = strings.HasPrefix(url, "https://") || strings.HasPrefix(url, "http://") ||
 			slices.ContainsFunc(imageTypes, func(media string) bool { return strings.HasPrefix(url, "data:"+media+";base64,") })
 	case kind == "file":
-		file := chat.ObjectOf(value)
+		file := transcript.ObjectOf(value)
 		ok = file["file_id"] != nil || file["file_data"] != nil
 	default:
-		ok = chat.ObjectOf(value) != nil
+		ok = transcript.ObjectOf(value) != nil
 	}
 	return map[string]any{"type": kind, kind: value}, ok
 }

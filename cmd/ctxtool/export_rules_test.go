@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/apirules"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // exportRules are the rules of each form that a program reads. They get the tool of the context: the records that a tool
@@ -32,7 +32,7 @@ func claudeRules(t *testing.T, tool string, export []byte) []string {
 	}
 	messages := []json.RawMessage{json.RawMessage(`{"role":"user","content":"(instructions)"}`)}
 	for line := range bytes.Lines(export) {
-		message := chat.ObjectOf(chat.ObjectOf(line)["message"])
+		message := transcript.ObjectOf(transcript.ObjectOf(line)["message"])
 		if message == nil {
 			t.Errorf("a record without a message: %.200s", line)
 			continue
@@ -49,7 +49,7 @@ func codexRules(_ *testing.T, tool string, export []byte) []string {
 	}
 	var items []json.RawMessage
 	for line := range bytes.Lines(export) {
-		if o := chat.ObjectOf(line); o.Text("type") == "response_item" {
+		if o := transcript.ObjectOf(line); o.Text("type") == "response_item" {
 			items = append(items, o["payload"])
 		}
 	}

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // A session file of Claude Code has all branches of a conversation, in the order in which their records were written.
@@ -87,7 +87,7 @@ func openSession(ctx context.Context, c *ctxdir.Context) (*sessionFile, error) {
 // isSession reports whether the messages of a branch are records of Claude Code, and not what somebody appended.
 func isSession(ctx context.Context, b *ctxdir.Branch, from int64) (bool, error) {
 	for m, err := range b.Messages(ctx, from, ctxdir.End) {
-		if err != nil || m.Unavailable == nil && !chat.IsClaude(m.Stored) && m.Role != "" {
+		if err != nil || m.Unavailable == nil && !transcript.IsClaude(m.Stored) && m.Role != "" {
 			return false, err
 		}
 	}

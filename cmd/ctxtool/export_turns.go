@@ -10,8 +10,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/view"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // turnExport is what exports to other tools' forms have in common: each message once it has the results of its tools.
@@ -76,8 +76,8 @@ type said struct {
 	voice    string // "" if no form has a place for the turn
 	texts    []string
 	thoughts []string
-	calls    []*chat.Part // each with an id of its own
-	images   []image      // of the user
+	calls    []*transcript.Part // each with an id of its own
+	images   []image            // of the user
 }
 
 // image is an image in base64.
@@ -91,33 +91,33 @@ type image struct{ mediaType, data, name string }
 //
 // Images beyond maxParsedBody in all, in base64, and those that no API takes, are named and not shown; so are images that
 // the user did not send.
-func (e *turnExport) said(t *chat.Turn[*loadedMessage]) said {
+func (e *turnExport) said(t *transcript.Turn[*loadedMessage]) said {
 	s := said{voice: t.Voice}
 	orphan := false
 	for i := range t.Parts {
-		orphan = orphan || t.Parts[i].Kind == chat.Result
-		if p := &t.Parts[i]; p.Kind == chat.Call {
+		orphan = orphan || t.Parts[i].Kind == transcript.Result
+		if p := &t.Parts[i]; p.Kind == transcript.Call {
 			p.ID = e.callID(p.ID)
 			s.calls = append(s.calls, p)
 		}
 	}
 	switch {
 	case len(s.calls) > 0:
-		s.voice = chat.Assistant
-	case s.voice == chat.Tool, s.voice == "" && (orphan || chat.IsSummary(t.Message.Body)):
-		s.voice = chat.User
+		s.voice = transcript.Assistant
+	case s.voice == transcript.Tool, s.voice == "" && (orphan || transcript.IsSummary(t.Message.Body)):
+		s.voice = transcript.User
 	}
 	left := int64(maxParsedBody)
 	for i := range t.Parts {
 		switch p := &t.Parts[i]; p.Kind {
-		case chat.Text:
+		case transcript.Text:
 			s.texts = append(s.texts, p.Text)
-		case chat.Thought:
+		case transcript.Thought:
 			s.thoughts = append(s.thoughts, p.Text)
-		case chat.Result:
+		case transcript.Result:
 			s.texts = append(s.texts, strings.TrimSpace("[result of a tool] "+p.Text))
-		case chat.Attachment:
-			if img, ok := imageOf(t.Message.Message, p, left); ok && s.voice == chat.User {
+		case transcript.Attachment:
+			if img, ok := imageOf(t.Message.Message, p, left); ok && s.voice == transcript.User {
 				s.images = append(s.images, img)
 				left -= int64(len(img.data))
 			} else {
@@ -196,7 +196,7 @@ func systemPrompt(c *ctxdir.Metadata, branch string) string {
 var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // imageOf returns the content of an attachment that is an image for an API, of at most limit bytes in base64.
-func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
+func imageOf(m *ctxdir.Message, p *transcript.Part, limit int64) (image, bool) {
 	f := p.File
 	if f == nil || !slices.Contains(imageTypes, f.MediaType) {
 		return image{}, false
@@ -206,7 +206,7 @@ func imageOf(m *ctxdir.Message, p *chat.Part, limit int64) (image, bool) {
 }
 
 // contentOf is the content of an attachment in base64, "" if it cannot be read.
-func contentOf(m *ctxdir.Message, f *chat.FileRef, limit int64) string {
+func contentOf(m *ctxdir.Message, f *transcript.FileRef, limit int64) string {
 	if f.Payload == nil {
 		return strings.NewReplacer("\r", "", "\n", "").Replace(f.Base64)
 	}
@@ -218,22 +218,22 @@ func contentOf(m *ctxdir.Message, f *chat.FileRef, limit int64) string {
 }
 
 // resultText is the text of the results of a call. An API wants a result for each call.
-func resultText(p *chat.Part) string {
+func resultText(p *transcript.Part) string {
 	if p.Results == nil {
 		return "(no result was recorded)"
 	}
-	return chat.Join(p.Results)
+	return transcript.Join(p.Results)
 }
 
 // argumentObject is the arguments of a call as a JSON object.
-func argumentObject(p *chat.Part) json.RawMessage {
+func argumentObject(p *transcript.Part) json.RawMessage {
 	switch arguments := json.RawMessage(p.Text); {
-	case chat.ObjectOf(arguments) != nil:
+	case transcript.ObjectOf(arguments) != nil:
 		return arguments
 	case p.Text == "", p.Text == "null":
 		return json.RawMessage("{}")
 	}
-	if chat.KindOf(json.RawMessage(p.Text)) == '"' && json.Valid([]byte(p.Text)) {
+	if transcript.KindOf(json.RawMessage(p.Text)) == '"' && json.Valid([]byte(p.Text)) {
 		return encode(map[string]json.RawMessage{"input": json.RawMessage(p.Text)})
 	}
 	return encode(map[string]string{"input": p.Text})

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/go-cmp/cmp"
 )
 
@@ -131,13 +131,13 @@ func spokenIn(t *testing.T, p *inProcess, id string) (texts []string) {
 		if err := json.Unmarshal([]byte(line), &r); err != nil {
 			t.Fatal(err)
 		}
-		if message.IsBookkeeping(r.Role) || chat.Bookkeeping(r.Message) {
+		if message.IsBookkeeping(r.Role) || transcript.Bookkeeping(r.Message) {
 			continue
 		}
-		parts := chat.Parts(r.Message)
-		voice := chat.VoiceOf(r.Role, parts)
+		parts := transcript.Parts(r.Message)
+		voice := transcript.VoiceOf(r.Role, parts)
 		for _, part := range parts {
-			if text := strings.TrimSpace(part.Text); part.Kind == chat.Text && text != "" && (voice == chat.User || voice == chat.Assistant) {
+			if text := strings.TrimSpace(part.Text); part.Kind == transcript.Text && text != "" && (voice == transcript.User || voice == transcript.Assistant) {
 				texts = append(texts, voice+": "+text)
 			}
 		}

@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rivo/uniseg"
 )
@@ -56,13 +56,13 @@ func (a *app) newRenderer(full bool) *renderer {
 // message writes one message alone.
 func (r *renderer) message(m *loadedMessage) error {
 	if r.headsOnly {
-		return r.turn(&chat.Turn[*loadedMessage]{Message: m})
+		return r.turn(&transcript.Turn[*loadedMessage]{Message: m})
 	}
 	return (&conversation{all: true, show: r.turn}).one(m)
 }
 
 // turn writes a message with the results of its tool calls. One that continues the message before it has no head.
-func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
+func (r *renderer) turn(t *transcript.Turn[*loadedMessage]) error {
 	m := t.Message
 	body := ""
 	switch {
@@ -70,7 +70,7 @@ func (r *renderer) turn(t *chat.Turn[*loadedMessage]) error {
 		body = r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
 		shown := 0
-		r.instructs, r.asks = chat.Voice(m.Role) == chat.System, chat.Voice(m.Role) == chat.User
+		r.instructs, r.asks = transcript.Voice(m.Role) == transcript.System, transcript.Voice(m.Role) == transcript.User
 		for _, p := range t.Parts {
 			if text := r.part(p); text != "" {
 				body += text + "\n"
@@ -152,7 +152,7 @@ func (r *renderer) head(m *loadedMessage) string {
 }
 
 func voiceStyle(role string) string {
-	switch chat.Voice(role) {
+	switch transcript.Voice(role) {
 	case "user":
 		return boldBlue
 	case "assistant":
@@ -175,24 +175,24 @@ func speaker(m *ctxdir.Message) string {
 }
 
 // part is a part for people, "" if it is left out.
-func (r *renderer) part(p chat.Part) string {
+func (r *renderer) part(p transcript.Part) string {
 	switch p.Kind {
-	case chat.Text:
+	case transcript.Text:
 		text := strings.TrimRight(p.Text, "\n")
 		if r.instructs && strings.Count(text, "\n") >= shownInstructions || r.asks && message.IsReminder(text) {
 			return r.aside("", "", text, r.thoughts)
 		}
 		return r.plain(text)
-	case chat.Thought:
+	case transcript.Thought:
 		return r.aside("~ ", "", p.Text, r.thoughts)
-	case chat.Call:
+	case transcript.Call:
 		return r.call(&p)
-	case chat.Result:
+	case transcript.Result:
 		if r.tools == toolsNone {
 			return ""
 		}
 		return r.result(p, "")
-	case chat.Attachment:
+	case transcript.Attachment:
 		return r.colour.paint(dim, r.folded("+ ", p.Text))
 	}
 	if r.thoughts {
@@ -202,7 +202,7 @@ func (r *renderer) part(p chat.Part) string {
 }
 
 // call is a tool call with its results. A call that changes a file shows the change, or how many lines it has.
-func (r *renderer) call(p *chat.Part) string {
+func (r *renderer) call(p *transcript.Part) string {
 	if r.tools == toolsNone {
 		return ""
 	}
@@ -211,7 +211,7 @@ func (r *renderer) call(p *chat.Part) string {
 	var lines []string
 	switch {
 	case r.tools == toolsShort && diff != nil:
-		changed := "  " + chat.Changed(diff)
+		changed := "  " + transcript.Changed(diff)
 		lines = append(lines, r.colour.paint(dim, shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
 	case r.tools == toolsShort:
 		lines = append(lines, r.colour.paint(dim, r.folded("> ", summary)))
@@ -246,7 +246,7 @@ func (r *renderer) shortPath(path string, other int) string {
 	return path
 }
 
-func (r *renderer) result(p chat.Part, indent string) string {
+func (r *renderer) result(p transcript.Part, indent string) string {
 	style := dim
 	if p.Failed {
 		style = red
@@ -295,7 +295,7 @@ func (r *renderer) aside(mark, name, text string, full bool) string {
 		return r.colour.paint(dim, r.folded(mark, strings.TrimSpace(name+" "+text)))
 	}
 	var pretty bytes.Buffer
-	if chat.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
+	if transcript.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
 		text = pretty.String()
 	}
 	text = strings.TrimRight(r.plain(text), "\n")

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -318,7 +318,7 @@ func TestOpenAI(t *testing.T) {
 		e := newOpenAI(&b, reading{})
 		begun := e.begin(&ctxdir.Metadata{}, "main")
 		body := json.RawMessage(test.body)
-		m := &ctxdir.Message{Role: chat.Inner(body).RoleOf()}
+		m := &ctxdir.Message{Role: transcript.Inner(body).RoleOf()}
 		err := errors.Join(begun, e.message(t.Context(), &loadedMessage{Message: m, Body: body}), e.end())
 		if lost := e.omitted(); (test.want == "[]") != (lost.messages == 1) {
 			t.Errorf("%s: left out %v", test.name, lost)

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/spf13/cobra"
 )
 
@@ -246,7 +246,8 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 
 // wants reports whether a message has the role and the type to show.
 func (f *showFlags) wants(m *ctxdir.Message) bool {
-	role := f.role == "" || strings.EqualFold(m.Role, f.role) || chat.Voice(f.role) != "" && chat.Voice(m.Role) == chat.Voice(f.role)
+	voice := transcript.Voice(f.role)
+	role := f.role == "" || strings.EqualFold(m.Role, f.role) || voice != "" && transcript.Voice(m.Role) == voice
 	return role && (f.typ == "" || m.Type == f.typ)
 }
 

@@ -5,13 +5,13 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // conversation is how show reads messages.
-func (f *showFlags) conversation(show func(*chat.Turn[*loadedMessage]) error) *conversation {
-	return &conversation{all: f.all || f.typ != "", read: true, noTools: chat.Voice(f.role) == chat.User, show: show}
+func (f *showFlags) conversation(show func(*transcript.Turn[*loadedMessage]) error) *conversation {
+	return &conversation{all: f.all || f.typ != "", read: true, noTools: transcript.Voice(f.role) == transcript.User, show: show}
 }
 
 // lastShown returns the position of the first of the last n messages with a head line, and the end of the branch. It
@@ -38,7 +38,7 @@ func (f *showFlags) lastShown(ctx context.Context, b *ctxdir.Branch, n int64, js
 
 // heads returns the positions in [from, to) of messages that show gives a head line.
 func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64, json bool) (at []int64, err error) {
-	v := f.conversation(func(t *chat.Turn[*loadedMessage]) error {
+	v := f.conversation(func(t *transcript.Turn[*loadedMessage]) error {
 		if (!t.Continues || t.Message.Edited) && f.showsPart(t) {
 			at = append(at, t.Message.Position)
 		}
@@ -65,12 +65,12 @@ func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64,
 }
 
 // showsPart reports whether show prints more of a message than results of calls before it.
-func (f *showFlags) showsPart(t *chat.Turn[*loadedMessage]) bool {
-	return len(t.Parts) == 0 || slices.ContainsFunc(t.Parts, func(p chat.Part) bool {
+func (f *showFlags) showsPart(t *transcript.Turn[*loadedMessage]) bool {
+	return len(t.Parts) == 0 || slices.ContainsFunc(t.Parts, func(p transcript.Part) bool {
 		switch p.Kind {
-		case chat.Call:
+		case transcript.Call:
 			return f.tools != toolsNone
-		case chat.Result:
+		case transcript.Result:
 			return f.tools != toolsNone && (f.role != "" || p.ID == "")
 		}
 		return true

@@ -12,7 +12,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // MaxText is the size, in bytes, up to which [File] shows the text of a file.
@@ -21,7 +21,7 @@ const MaxText = 1 << 20
 // File is an attachment for a provider: <file path="notes.txt">its text</file>, or [file application/pdf plan.pdf,
 // 12 KiB] for a file that is binary, larger than [MaxText], or not readable. An end tag in the text is escaped, so that
 // the text cannot end before its file does.
-func File(m *ctxdir.Message, p *chat.Part) string {
+func File(m *ctxdir.Message, p *transcript.Part) string {
 	placeholder := "[" + p.Text + "]"
 	if p.File == nil || !p.File.HasText() {
 		return placeholder
@@ -37,7 +37,7 @@ func File(m *ctxdir.Message, p *chat.Part) string {
 var errNoContent = errors.New("the message does not have the content")
 
 // Content reads the content of an attachment of a message. It fails with [ctxdir.ErrTooLarge] above limit bytes.
-func Content(m *ctxdir.Message, f *chat.FileRef, limit int64) ([]byte, error) {
+func Content(m *ctxdir.Message, f *transcript.FileRef, limit int64) ([]byte, error) {
 	if f.Payload == nil {
 		switch {
 		case f.Base64 == "":

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/internal/view"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // stored returns a message as a store gives it back.
@@ -79,7 +79,7 @@ func TestFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			parts := chat.Parts(texts)
+			parts := transcript.Parts(texts)
 			if len(parts) != 1 {
 				t.Fatal(parts)
 			}
@@ -90,7 +90,7 @@ func TestFile(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if got := view.File(m, &chat.Parts(body)[0]); got != test.want {
+			if got := view.File(m, &transcript.Parts(body)[0]); got != test.want {
 				t.Errorf("with the payload in place: got %q, want %q", got[:min(len(got), 200)], test.want)
 			}
 		})
@@ -100,7 +100,7 @@ func TestFile(t *testing.T) {
 func TestContentLimit(t *testing.T) {
 	hundred := map[string][]byte{"/content/0/source/data": []byte(strings.Repeat("x", 100))}
 	m := stored(t, `{"content":[{"type":"image","source":{"data":""}}]}`, hundred)
-	p := chat.Parts(m.Stored)[0]
+	p := transcript.Parts(m.Stored)[0]
 	if b, err := view.Content(m, p.File, 100); err != nil || len(b) != 100 {
 		t.Error(len(b), err)
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/bench/baseline"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/chat"
 	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -86,22 +86,22 @@ func readSession(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (t *session
 				return err
 			}
 			body, err := m.Texts(ctx)
-			if err != nil || m.Unavailable != nil || message.IsBookkeeping(m.Role) || chat.Bookkeeping(body) {
+			if err != nil || m.Unavailable != nil || message.IsBookkeeping(m.Role) || transcript.Bookkeeping(body) {
 				continue
 			}
-			parts := chat.Parts(body)
+			parts := transcript.Parts(body)
 			for i := range parts {
-				if parts[i].Kind == chat.Call {
+				if parts[i].Kind == transcript.Call {
 					parts[i].Text = unescape.Replace(parts[i].Text)
 				}
 			}
-			text := chat.Join(parts)
+			text := transcript.Join(parts)
 			if strings.TrimSpace(text) == "" {
 				continue
 			}
-			result := !slices.ContainsFunc(parts, func(p chat.Part) bool { return p.Kind != chat.Result })
+			result := !slices.ContainsFunc(parts, func(p transcript.Part) bool { return p.Kind != transcript.Result })
 			t.turns = append(t.turns, baseline.Turn{
-				Text: text, Role: chat.VoiceOf(m.Role, parts), Result: result, Tokens: tokens.Count(text) + 4,
+				Text: text, Role: transcript.VoiceOf(m.Role, parts), Result: result, Tokens: tokens.Count(text) + 4,
 			})
 			t.positions = append(t.positions, m.Position)
 		}

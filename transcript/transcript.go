@@ -1,7 +1,7 @@
-// Package chat reads messages of agent frameworks and records of agent tools as a conversation: speakers, texts,
+// Package transcript reads messages of agent frameworks and records of agent tools as a conversation: speakers, texts,
 // thoughts, tool calls with their results, and attachments. It knows the shapes of Claude Code, Codex, opencode, Gemini
 // CLI, pi, ChatGPT and the OpenAI, Anthropic and Google APIs, and shows everything else as JSON.
-package chat
+package transcript
 
 import (
 	"encoding/json"

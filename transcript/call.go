@@ -1,4 +1,4 @@
-package chat
+package transcript
 
 import (
 	"encoding/json"
