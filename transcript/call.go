@@ -46,6 +46,21 @@ func patchedFiles(patch string) (files []string) {
 	return files
 }
 
+// Edits reports whether a call changes a file, without the cost of [Part.Diff].
+func (p *Part) Edits() bool {
+	if strings.Contains(p.Text, "*** Begin Patch") {
+		return true
+	}
+	o := ObjectOf(json.RawMessage(p.Text))
+	for _, edit := range append([]json.RawMessage{json.RawMessage(p.Text)}, List(o["edits"])...) {
+		e := ObjectOf(edit)
+		if e.first("old_string", "oldString", "oldText") != nil && e.first("new_string", "newString", "newText") != nil {
+			return true
+		}
+	}
+	return o.Text("content") != "" && o.Text("file_path", "filePath", "path") != ""
+}
+
 // Diff is the change that a call makes to a file, nil if it makes none: lines that begin with "+", "-" or " ".
 func (p *Part) Diff() []string {
 	o := ObjectOf(json.RawMessage(p.Text))

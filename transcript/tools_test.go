@@ -182,6 +182,9 @@ func TestDiff(t *testing.T) {
 		if diff := cmp.Diff(c.want, p.Diff()); diff != "" {
 			t.Errorf("%s:\n%s", name, diff)
 		}
+		if got := p.Edits(); got != (c.want != nil) {
+			t.Errorf("%s: edits %v", name, got)
+		}
 		if got := p.Summary(); got != c.summary {
 			t.Errorf("%s: summary %q", name, got)
 		}
