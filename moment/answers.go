@@ -1,20 +1,26 @@
 package moment
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
-	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// maxClaims is the number of moments of one answer.
-const maxClaims = 8
+// maxClaims is the number of moments of one answer that no heading announces, and maxListed that of others.
+const (
+	maxClaims = 2
+	maxListed = 8
+)
 
-// claims are the passages of an answer that say what was decided, mended or found.
-func (t *turn) claims() (all []find) {
-	for _, p := range sentence.Outline(t.Text.Text) {
+// claims are the passages of an answer that say what was decided or found: what stands below a heading that says so, what
+// says so itself, and what an answer to the report of a fault says most about.
+func (t *turn) claims() []find {
+	var claimed, listed []find
+	passages := sentence.Outline(t.Text.Text)
+	mended := t.edited && (t.prompt == nil || len(t.prompt.finds()) == 0) && question(passages[max(0, len(passages)-2):]) == ""
+	repairs := t.repairs(passages)
+	for _, p := range passages {
 		if p.Title {
 			continue
 		}
@@ -26,164 +32,183 @@ func (t *turn) claims() (all []find) {
 		if !p.Item || sentence.Count(p.Text) > maxWords {
 			units = sentence.Split(p.Text)
 		}
+		place, known := placeOf(&p)
 		for _, s := range units {
-			if kind, signs := t.judge(&p, s); kind != "" {
-				if p.Parent != "" && p.Item {
-					s = p.Parent + " " + s
+			said, whole := straight(s), s
+			if p.Parent != "" && p.Item {
+				whole = p.Parent + " " + s
+			}
+			verdict := verdictOf(said)
+			signs := count(said, contrast, reason, obliges, names, isNow) + t.echo(said)
+			switch {
+			case !isStatement(s) || known && place == "" && verdict == "" || strings.HasSuffix(s, ":"):
+			case known && p.Item && (place == Decision || place == Context) && t.works:
+				listed = append(listed, t.find(place, enough+signs, whole, before))
+			case verdict != "" && t.concludes(verdict, said):
+				listed = append(listed, t.find(verdict, enough+signs, whole, before))
+			case t.works && !t.edited && (severity.MatchString(said) || len(p.Leads) > 0 && severity.MatchString(p.Leads[0])):
+				claimed = append(claimed, t.find(Solution, enough+signs, whole, before))
+			case mended && (repairs || place == Solution) && count(said, contrast, reason) > 0:
+				if place == Solution {
+					signs++
 				}
-				all = append(all, t.find(kind, signs, s, before))
+				claimed = append(claimed, t.find(Solution, signs, whole, before))
 			}
 			before = s
 		}
 	}
-	if t.mended && t.works {
-		all = append(all, t.first()...)
-	}
-	slices.SortStableFunc(all, func(a, b find) int { return b.signs - a.signs })
-	return all[:min(len(all), maxClaims)]
+	return append(best(listed, maxListed), best(claimed, maxClaims)...)
 }
 
-// first is what an answer that begins with "Fixed" says next.
-func (t *turn) first() []find {
-	for i, s := range sentence.Split(t.Text.Text) {
-		plain := strings.TrimSpace(fixed.ReplaceAllString(s, ""))
-		switch n := sentence.Count(plain); {
-		case i > 2:
-			return nil
-		case n >= minFact && n <= maxWords && isStatement(plain):
-			return []find{t.find(Solution, 2, s, "")}
+// concludes reports whether the verdict of a sentence counts: without tools only a decision or a cause does.
+func (t *turn) concludes(verdict Type, s string) bool {
+	if verdict == Solution {
+		return !trivial.MatchString(s)
+	}
+	return t.works || verdict == Decision
+}
+
+var (
+	// severity labels what a review finds.
+	severity = words("^(?:critical|high|medium|p[0-3])(?: severity)?(?:$|[:)]| [`—–-])")
+	isNow    = words(`\bnow\b`)
+	faults   = words(`\b(?:fix|bugs?|fail\w*|errors?|wrong|broken?|issues?|problems?|crash\w*|incorrect\w*|missing)\b`)
+)
+
+// repairs reports whether a task is about a fault: its prompt says so, or the beginning of the answer.
+func (t *turn) repairs(passages []sentence.Passage) bool {
+	return t.prompt != nil && t.prompt.typed() && faults.MatchString(straight(t.prompt.Text.Text)) ||
+		len(passages) > 0 && faults.MatchString(passages[0].Text)
+}
+
+// echo is 1 for a sentence that has a third of its words from the prompt, else 0.
+func (t *turn) echo(s string) int {
+	if t.prompt == nil || !t.prompt.typed() {
+		return 0
+	}
+	asked, n, shared := distinct(t.prompt.Text.Text), 0, 0
+	for word := range distinct(s) {
+		if len(word) > 3 {
+			n++
+			if asked[word] {
+				shared++
+			}
 		}
 	}
-	return nil
+	if n > 0 && shared*3 >= n {
+		return 1
+	}
+	return 0
 }
 
-var fixed = words(`^(?:done|great|perfect|yes)?\W*(?:i(?:'ve|’ve| have)? )?fixed\b(?: it| that| both)?[ .:!—–-]*`)
+// best returns at most n of the finds, those with most signs.
+func best(all []find, n int) []find {
+	slices.SortStableFunc(all, func(a, b find) int { return b.signs - a.signs })
+	return all[:min(len(all), n)]
+}
 
 var (
 	mends = words(`^(?:let me|i'll|i will|i'm|i am)(?: just| now| going to)? (?:fix|restart|remov|patch|delet|revert|replac|` +
 		`set|switch|correct|guard|allow|disabl|narrow|add|handl)\w*\b`)
 	// trivial are faults of the moment: what a compiler or a linter says.
-	trivial = words(`\b(?:tests?|lint\w*|compil\w+|imports?|type ?check\w*|signature|unused|syntax|typo|mock|indent\w*|sed|` +
-		`edits?|command)\b`)
-	// settles is a choice that the assistant makes while it works, with what it is made against or for.
-	settles = words(`\b(?:i'm|i'll|i am|i will)(?: going to)? (?:keep|mak|us|treat|delet|remov|disabl|replac|resolv|reus|`+
-		`align|store|leav)(?:e|ing)?\b.*\b(?:instead of|rather than|so (?:that|the|it|other)|because|without|fail closed)\b`,
-		`^we should\b.*\b(?:to match|instead|rather|so|always|never|only)\b`,
-		`^(?:since|because)\b.*\b(?:i'm|i'll) (?:keep|mak|us|treat|delet|remov|disabl|replac|stor|leav)(?:e|ing)\b`)
+	trivial = words(`\b(?:tests?|lint\w*|compil\w+|imports?|type ?check\w*|unused|syntax|typo|coverage|edits?|command)\b`)
+	fault   = words(`\b(?:because|overrid(?:es|ing|den)|instead of|but|wrong|missing|fail(?:s|ed)?|issue|problem|cause|stale|never)\b`,
+		`n't\b`)
+	// settles is a choice that the assistant makes while it works.
+	settles = words(`\b(?:i'm|i'll|i am|i will)(?: going to)? (?:\w+ ){0,2}(?:add|keep|mak|us|treat|remov|disabl|replac|resolv|reus|renam|` +
+		`align|store|leav)(?:e|ing)?\b.*\b(?:instead of|rather than|while keeping|without|unless|only|and keep|and leave|fail closed)\b`)
+	ought = words(`^we (?:should|must|need to|have to)\b`)
 	// accepts is how the assistant takes over what a person says.
 	accepts = words(`^(?:you['’]re (?:absolutely |totally |completely )?right|good (?:point|catch|idea|call)|agreed|` +
-		`makes sense|got it|understood|fair|` +
 		`that['’]s a (?:clean|good|fair|solid) \w+|(?:option|approach) \w+ it is|\w+ it is|perfect|` +
 		`great)\b[^.!:—–-]{0,30}(?:[.!,:]| [—–-]) *`)
-	fault = words(`\b(?:because|overrid(?:es|ing|den)|instead of|but|isn't|doesn't|didn't|wasn't|wrong|missing|fail(?:s|ed)?|` +
-		`issue|problem|cause|stale)\b`)
+	// follows begins a sentence that needs the one before it, and leads one about the work or a case.
+	follows  = words(`^(?:so|but|and|also|then|it|this|that|those|these|it's|that's)\b`)
+	personal = words(`^i\b`)
+	leads    = words(`^(?:for example|example|when|compared|if|the key)\b`)
 )
 
-// causes are what the assistant finds and chooses while it works on a task that succeeds: a fault that it names and mends
-// in the same breath, a root cause, a choice with what it is made against or for, and what the work needs.
+// maxCause is the number of words of a fault with its mend.
+const maxCause = 60
+
+// causes are what the assistant finds and chooses while it works: the fault that it names before it mends it, and a
+// choice with what it is made against.
 func (t *turn) causes() (all []find) {
-	if !t.done {
-		return nil
-	}
-	before := ""
+	var split []string
 	for _, p := range sentence.Outline(t.Text.Text) {
-		split := sentence.Split(p.Text)
-		for i, s := range split {
-			said := straight(s)
-			switch n := sentence.Count(s); {
-			case n < minWords || n > maxWords || trivial.MatchString(said):
-			case settles.MatchString(said):
-				all = append(all, t.find(Decision, 2, s, before))
-			case !isStatement(s):
-			case i+1 < len(split) && mends.MatchString(straight(split[i+1])) && fault.MatchString(said):
-				all = append(all, t.find(Solution, 2, s+" "+split[i+1], before))
-			case verdicts[Context].plain.MatchString(said):
-				all = append(all, t.find(Context, 2, s, before))
-			case verdicts[Solution].plain.MatchString(said):
-				all = append(all, t.find(Solution, 2, s, before))
+		split = append(split, sentence.Split(p.Text)...)
+	}
+	from := 0
+	for i, s := range split {
+		said := straight(s)
+		switch {
+		case t.edited && chosen(said) && sentence.Count(s) <= maxWords && !trivial.MatchString(said):
+			all = append(all, t.find(Decision, enough, s, ""))
+		case mends.MatchString(said) && (t.done || t.Edits):
+			if named := faultOf(split[max(from, i-maxNamed):i]); named != "" {
+				all = append(all, t.find(Solution, enough, named, ""))
 			}
-			before = s
+			from = i + 1
+		case isStatement(s) && verdictOf(said) == Context && !trivial.MatchString(said):
+			all = append(all, t.find(Context, enough, s, ""))
 		}
 	}
 	return all
 }
 
-// accepted is the rule or the choice that the assistant takes over from a person, in its own words.
+// chosen reports whether the assistant says in a sentence what it is going to do rather than something else.
+func chosen(s string) bool {
+	return (settles.MatchString(s) || ought.MatchString(s) && count(s, contrast, reason) > 0) && !chore.MatchString(s) && !leads.MatchString(s)
+}
+
+// maxNamed is the number of sentences before the mend that may name the fault.
+const maxNamed = 4
+
+// faultOf returns the sentence that says most about a fault, with the one before it if it needs that one.
+func faultOf(split []string) (named string) {
+	most := 0
+	for i, s := range split {
+		said := straight(s)
+		if !isStatement(s) || strings.HasSuffix(s, ":") || trivial.MatchString(said) || !fault.MatchString(said) && verdictOf(said) != Solution {
+			continue
+		}
+		if follows.MatchString(said) {
+			if i == 0 || status.MatchString(straight(split[i-1])) {
+				continue
+			}
+			s = split[i-1] + " " + s
+		}
+		if n := 1 + count(said, contrast, reason, names); n > most && sentence.Count(s) <= maxCause {
+			most, named = n, s
+		}
+	}
+	return named
+}
+
+// accepted is the rule or the choice that the assistant takes over from a person, in its own words, if those of the
+// person do not say it.
 func (t *turn) accepted() []find {
-	if t.before == nil || t.before.Voice != transcript.User || !t.works {
+	if t.before == nil || !t.before.typed() || strings.HasPrefix(t.before.Text.Text, answered) || !t.works {
 		return nil
 	}
 	text := t.Text.Text
 	at := accepts.FindStringIndex(text)
-	if at == nil {
+	if at == nil || len(t.before.finds()) > 0 {
 		return nil
 	}
 	split := sentence.Split(text[at[1]:])
-	if len(split) == 0 || !isStatement(split[0]) || follows.MatchString(straight(split[0])) || strings.HasSuffix(split[0], ":") {
+	if len(split) == 0 || !isStatement(split[0]) || strings.HasSuffix(split[0], ":") ||
+		count(straight(split[0]), follows, leads, personal) > 0 {
 		return nil
 	}
 	// After a dash comes what was accepted; after a full stop it may be something else.
 	dash := strings.ContainsAny(text[:at[1]], "—–") || strings.Contains(text[:at[1]], " -")
-	if !dash && !binding.MatchString(split[0]) {
+	if !dash && count(straight(split[0]), obliges, forever, contrast) == 0 {
 		return nil
 	}
 	kind := Decision
-	if lasting.MatchString(split[0]) {
+	if forever.MatchString(split[0]) {
 		kind = Pattern
 	}
-	return []find{t.find(kind, 3, split[0], "", t.before.ID)}
+	return []find{t.find(kind, enough, split[0], "", t.before.ID)}
 }
-
-var (
-	binding = words(`\b(?:should|must|needs?|never|always|only)\b`, `\b(?:better|cleaner|simpler|safer|more \w+) (?:than|to)\b`,
-		`\binstead\b`, `\brather\b`)
-	// wonders is a question of a person about the project, rather than about the work.
-	wonders = words(`^(?:\w+[, ]+){0,3}(?:how|what|why|where|which|when|explain|explore)\b`,
-		`\b(?:do|does|is|are) (?:we|it|this|that|the|there)\b[^.]*\?`)
-	// follows begins a sentence that needs the one before it.
-	follows = words(`^(?:so|for example|example|when|compared|if|those|these|it's|that's|the key)\b`)
-	names   = regexp.MustCompile("`[^`]+`")
-)
-
-// explains reports whether an answer is one to a question about the project.
-func (t *turn) explains() bool {
-	return t.prompt != nil && t.prompt.typed() && wonders.MatchString(strings.TrimSpace(t.prompt.Text.Text))
-}
-
-// explained is the first thing that an answer says to a question about the project.
-func (t *turn) explained() (all []find) {
-	if !t.works || !t.explains() || strings.HasSuffix(strings.TrimSpace(t.Text.Text), "?") {
-		return nil
-	}
-	for _, p := range sentence.Outline(t.Text.Text) {
-		for _, s := range sentence.Split(p.Text) {
-			said := straight(s)
-			if p.Title || sentence.Count(s) < minFact || !isStatement(s) || strings.HasSuffix(s, ":") || now.MatchString(said) ||
-				follows.MatchString(said) || recommends.MatchString(said) {
-				continue
-			}
-			signs := 0
-			for _, sign := range []*regexp.Regexp{names, reason, contrast} {
-				if sign.MatchString(said) {
-					signs++
-				}
-			}
-			if len(all) == 0 && !p.Item {
-				signs++
-			}
-			if signs >= 2 {
-				all = append(all, t.find(Context, signs, s, ""))
-			}
-			if len(all) == maxFacts {
-				return all
-			}
-		}
-	}
-	return all
-}
-
-// maxFacts is the number of facts of one explanation, and minFact that of the words of one.
-const (
-	maxFacts = 3
-	minFact  = 8
-)

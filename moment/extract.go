@@ -25,11 +25,15 @@ type Options struct {
 // Text is the prose of one message.
 type Text struct {
 	ID    uuid.UUID // of the message
-	Voice string    // "user" or "assistant"
+	Voice string    // "user", "assistant", or [Commit]
 	At    time.Time
 	Text  string
 	Acts  bool // the assistant calls tools with it, or right after it
+	Edits bool // one of these calls changes a file, or commits
 }
+
+// Commit is the voice of the message of a commit, which the assistant wrote.
+const Commit = "commit"
 
 // Extractor makes moments from the texts of a conversation, in order. Each moment has the ids of messages in From.
 type Extractor interface {
@@ -103,12 +107,16 @@ func Texts(ctx context.Context, c *ctxdir.Context, branch string) (all []Text, e
 			if err != nil {
 				return nil, err
 			}
-			t, ok := textOf(ctx, m)
+			t, commits, ok := textOf(ctx, m)
 			switch {
 			case ok:
 				all = append(all, t)
 			case t.Acts && len(all) > 0:
-				all[len(all)-1].Acts = true
+				last := &all[len(all)-1]
+				last.Acts, last.Edits = true, last.Edits || t.Edits
+			}
+			for _, text := range commits {
+				all = append(all, Text{ID: t.ID, Voice: Commit, At: t.At, Text: text})
 			}
 		}
 	}
@@ -118,14 +126,14 @@ func Texts(ctx context.Context, c *ctxdir.Context, branch string) (all []Text, e
 // answered begins the result of a tool that asks the person.
 const answered = "User has answered your questions:"
 
-// textOf returns what a message says; ok is false if it says nothing.
-func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
+// textOf returns what a message says, and the messages of the commits that it makes; ok is false if it says nothing.
+func textOf(ctx context.Context, m *ctxdir.Message) (t Text, commits []string, ok bool) {
 	if m.Unavailable != nil || message.IsBookkeeping(m.Role) {
-		return t, false
+		return t, nil, false
 	}
 	raw, err := m.Texts(ctx)
 	if err != nil || transcript.Bookkeeping(raw) || string(transcript.ObjectOf(raw)["isCompactSummary"]) == "true" {
-		return t, false
+		return t, nil, false
 	}
 	parts := transcript.Parts(raw)
 	t = Text{ID: m.ID, Voice: transcript.VoiceOf(m.Role, parts), At: m.CreatedAt}
@@ -134,7 +142,13 @@ func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
 	}
 	var texts []string
 	for _, p := range parts {
-		t.Acts = t.Acts || p.Kind == transcript.Call
+		if p.Kind == transcript.Call {
+			text := commitOf(&p)
+			if text != "" {
+				commits = append(commits, text)
+			}
+			t.Acts, t.Edits = true, t.Edits || text != "" || p.Edits()
+		}
 		switch {
 		case p.Kind == transcript.Result && strings.HasPrefix(p.Text, answered):
 			t.Voice = transcript.User
@@ -144,5 +158,5 @@ func textOf(ctx context.Context, m *ctxdir.Message) (t Text, ok bool) {
 		}
 	}
 	t.Text = strings.Join(texts, "\n\n")
-	return t, strings.TrimSpace(t.Text) != ""
+	return t, commits, strings.TrimSpace(t.Text) != ""
 }

@@ -26,6 +26,9 @@ func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 	return candidates(texts, enough), ctx.Err()
 }
 
+// maxSigns is the number of signs of the strongest moments.
+const maxSigns = 5
+
 // candidates returns what has a number of signs or more.
 func candidates(texts []Text, enough int) (found []Moment) {
 	all := turns(texts)
@@ -40,7 +43,7 @@ func candidates(texts []Text, enough int) (found []Moment) {
 			seen = append(seen, words)
 			m := f.Moment
 			m.References, m.Tags = references(m.Content), rarity.Topics(m.Content, maxTopics, isTopic)
-			m.Relevance = relevance(float64(min(f.signs, 4))/4, rarity.Of(m.Content))
+			m.Relevance = relevance(float64(min(f.signs, maxSigns))/maxSigns, rarity.Of(m.Content))
 			if len(m.Background) > maxBackground {
 				m.Background = ""
 			}

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
@@ -128,6 +130,55 @@ func TestAnsweredQuestion(t *testing.T) {
 	found := extract(t, c, moment.Options{})
 	if len(found) != 1 || found[0].Content != "Where does the button go?\nInto the toolbar" || found[0].Type != moment.Decision {
 		t.Errorf("found %+v", found)
+	}
+}
+
+// TestTextsOfCalls: calls of tools say whether files change, and the messages of commits are texts of the assistant.
+func TestTextsOfCalls(t *testing.T) {
+	_, c := newContext(t)
+	say(t, c.Active(), "user", "Name the database in the check.")
+	for _, arguments := range []map[string]string{
+		{"path": "a.go"},
+		{"path": "a.go", "oldText": "x", "newText": "y"},
+		{"command": "git add . && git commit -m \"$(cat <<'EOF'\nfix(db): name it\n\nIt was missing.\nEOF\n)\" && git push"},
+		{"command": `git commit -am "Say \"no\"" -m 'Twice.' && echo -m "x"`},
+		{"command": "git commit --amend --no-edit"},
+		{"command": "git log"},
+	} {
+		text, err := json.Marshal(arguments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		call := map[string]any{"id": "1", "function": map[string]string{"name": "f", "arguments": string(text)}}
+		body, err := json.Marshal(map[string]any{"role": "assistant", "content": "Now this.", "tool_calls": []any{call}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: body}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	texts, err := moment.Texts(t.Context(), c, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, text := range texts {
+		got = append(got, fmt.Sprint(text.Voice, text.Acts, text.Edits, " ", text.Text))
+	}
+	want := []string{
+		"userfalse false Name the database in the check.",
+		"assistanttrue false Now this.",
+		"assistanttrue true Now this.",
+		"assistanttrue true Now this.",
+		"commitfalse false fix(db): name it\n\nIt was missing.",
+		"assistanttrue true Now this.",
+		"commitfalse false Say \"no\"\n\nTwice.",
+		"assistanttrue false Now this.",
+		"assistanttrue false Now this.",
+	}
+	if !slices.Equal(got, want) {
+		t.Errorf("got %q\nwant %q", got, want)
 	}
 }
 

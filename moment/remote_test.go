@@ -28,14 +28,19 @@ func TestRemoteTable(t *testing.T) {
 		{"tool", ""},
 		{"assistant", "Done.\n\n**Root cause:** The worker read canary.go before the file was complete.\n\nAll 4711 tests " +
 			"pass. Mail grace@example.com."},
+		{"commit", ""},
 		{"user", "<system-reminder>Never show canary words.</system-reminder>"},
 		{"user", "never start the server of Lanternfish on your own"},
 	} {
-		if said.role != "tool" {
+		if said.text != "" {
 			say(t, c.Active(), said.role, said.text)
 			continue
 		}
 		body := `{"role":"assistant","content":null,"tool_calls":[{"id":"1","function":{"name":"run","arguments":"{\"c\":\"canary\"}"}}]}`
+		if said.role == "commit" {
+			body = strings.Replace(body, `{\"c\":\"canary\"}`, `{\"command\":\"git commit -m 'fix(canary): wait for /srv/canary' `+
+				`-m 'The reader of Lanternfish is slow because the file has 4711 lines.'\"}`, 1)
+		}
 		if _, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(body)}); err != nil {
 			t.Fatal(err)
 		}
@@ -66,8 +71,9 @@ func TestRemoteTable(t *testing.T) {
 	found := extract(t, c, moment.Options{Extractor: moment.Remote{Endpoint: endpoint}})
 	all := strings.Join(table, "\n")
 	t.Logf("\n%s", all)
-	for _, want := range []string{"Keep them in the [code] of the system let's do 1", "Root cause: The worker read [name] " +
-		"before", "never start the server of [name]"} {
+	for _, want := range []string{"reader of [name] is slow because the file has",
+		"Keep them in the [code] of the system let's do 1", "Root cause: The worker read [name] " +
+			"before", "never start the server of [name]"} {
 		if !strings.Contains(all, want) {
 			t.Errorf("%q was not sent:\n%s", want, all)
 		}

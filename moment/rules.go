@@ -13,23 +13,46 @@ func words(alternatives ...string) *regexp.Regexp {
 	return regexp.MustCompile(`(?i)(?:` + strings.Join(alternatives, "|") + `)`)
 }
 
+// The grammar of a sentence says more about its weight than what it is about, and is the same in every project.
+var (
+	// obliges says what has to be, and forever that it lasts.
+	obliges = words(`\b(?:should|must|needs?(?: to)?|has to|have to|prefere?|rather|makes sense to)\b`, `\b(?:shouldn|mustn)'t\b`,
+		`\b(?:let's|lets) (?:use|keep|call|go|do|make|name)\b`, `\bi (?:do )?(?:also )?want\b`,
+		`\b(?:don't|dont|do not) (?:want|need)\b`, `\bno need\b`, `\bfor now\b`)
+	forever = words(`(?:^|[,;:] ?(?:and |but )?)(?:please )?(?:never|always|don't ever|do not ever)\b`,
+		`\b(?:should|must|you|we|i|can|to) (?:never|always)\b`, `\bfrom now on\b`, `\b(?:every time|each time|whenever) (?:you|we|i)\b`,
+		`^when (?:i|you|we)\b.*\b(?:will|should|must|always)\b`)
+	// contrast says what is not so, or only in one case, and reason why.
+	contrast = words(`\b(?:instead of|rather than|no longer|not|unless|until|without|never|only|except|but|while)\b`,
+		`\beven (?:if|when|for)\b`, `\w+n't\b`)
+	reason = words(`\b(?:because|since|otherwise|due to)\b`, `\bso (?:that|the|it|they|we|a|each|any|no|\w+s)\b`,
+		`\bto (?:avoid|prevent|match|ensure|preserve|keep)\b`, `\bwhich (?:means|caused)\b`, `\bthat way\b`)
+	names = regexp.MustCompile("`[^`]+`")
+	// status are sentences about the work itself, and about what may come.
+	status = words(`\?["')*]*(?: |$)`,
+		`^(?:let me|let's|now|next|first|then|i'll|i will|i'm|i am|we're|i can|i could|if you|want me|would you|shall|ready|send|`+
+			`you can|you could|try|[✅❌✓])`,
+		`\b(?:tests?|checks?|suite|lint\w*|build|ci|typecheck)\b[^.;]*\b(?:pass(?:es|ed|ing)?|green|clean|succeed\w*)\b`,
+		`^(?:commit|branch|message|verified|confirmed|checked|pushed|committed|merged|created|switched|ran|running|`+
+			`renamed|moved|deleted|added (?:\w+ ){0,3}(?:tests?|coverage|imports?))\b`)
+	// hedged are guesses.
+	hedged = words(`\b(?:looks|seems|appears|probably|likely|might|may|could|would|perhaps|maybe|currently)\b`,
+		`\bi (?:bet|think|guess|suspect|believe|assume)\b`)
+)
+
 // places are the headings, labels and introductions under which an answer says something of a type. "" is what a person
 // does not look for later.
 var places = []struct {
 	kind  Type
 	words *regexp.Regexp
 }{
-	{Decision, words(`\bdecisions?\b`, `\bnon-?goals?\b`, `\bout of scope\b`, `\btrade-?offs?\b`, `\bdesign choices?\b`, `\bverdict\b`,
-		`\bproduct direction\b`, `\bagreed\b`, `\bsemantics\b`)},
-	{"", words(`\btests?\b`, `\bverif\w+\b`, `\bvalidat\w+\b`, `\bstatus\b`, `\bfiles?\b`, `\bnext\b`, `\btodos?\b`, `\boptions?\b`,
-		`\bplan(?:ned|s)?\b`, `\bexamples?\b`, `\bquestions\b`, `\bsuggest\w*\b`, `\brecommend\w*\b`, `\bpropos\w*\b`, `\bpossible\b`,
-		`\bbefore\b`, `\breviewer\b`)},
-	{Solution, words(`\bfix(?:es|ed)?\b`, `\broot causes?\b`, `^(?:the )?cause\b`, `\bsolution\b`, `\bresolution\b`,
-		`\bwhat was wrong\b`)},
+	{Decision, words(`\bdecisions?\b`, `\bnon-?goals?\b`, `\bout of scope\b`, `\bagreed\b`)},
+	{"", words(`\b(?:tests?|verif\w+|validat\w+|status|files?|next|todos?|options?|plan(?:ned|s)?|examples?|questions)\b`,
+		`\b(?:suggest\w*|recommend\w*|propos\w*|before|trade-?offs?)\b`)},
+	{Solution, words(`\bfix(?:es|ed)?\b`, `\broot causes?\b`, `^(?:the )?cause\b`, `\bsolution\b`, `\bresolution\b`)},
 	{Context, words(`\bblockers?\b`, `\bconcerns?\b`, `\brisks?\b`, `\bconstraints?\b`, `\blimit(?:ation)?s?\b`, `\bcaveats?\b`,
-		`\bnuance\b`, `\bnotes?\b`, `\bgotchas?\b`, `\b(?:pre)?requirements?\b`, `\bprerequisites?\b`, `\bknown issues\b`,
-		`\bwhat .* (?:is|are)\b`, `\boverview\b`)},
-	{Pattern, words(`\bconventions?\b`, `\brules?\b`, `\bguidelines?\b`, `\bprinciples?\b`, `\bbest practices?\b`)},
+		`\bgotchas?\b`, `\b(?:pre)?requirements?\b`, `\bprerequisites?\b`, `\bknown issues\b`)},
+	{Pattern, words(`\bconventions?\b`, `\brules?\b`, `\bguidelines?\b`)},
 }
 
 // placeOf returns the type of the nearest of the leads that says one. known is false if none does.
@@ -44,63 +67,32 @@ func placeOf(p *sentence.Passage) (kind Type, known bool) {
 	return "", false
 }
 
-// verdicts are the words by which a sentence itself says that it is of a type. A plain one is enough; another needs one
-// more sign.
-var verdicts = map[Type]struct{ plain, other *regexp.Regexp }{
-	Decision: {
-		words(`\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|chosen|opted|settled|went with)\b`),
-		words(`\b(?:intentional|deliberate|intentionally|deliberately|by design|on purpose)\b`, `\b(?:rather than|instead of)\b`,
-			`\bdeferred (?:to|until)\b`, `\bgoing with\b`, `\b(?:i|we) kept\b`, `\bunless\b`, `\bby default\b`, `\bprecedence\b`,
-			`\bfalls? back\b`, `\bdefaults? to\b`, `^(?:always|never)\b`)},
-	Solution: {
-		words(`\broot cause\b`, `\b(?:was|were|is|are) caused by\b`, `\bstems? from\b`, `^found (?:it|the (?:cause|bug|`+
-			`problem|issue))\b`,
-			`\bthe (?:actual |real |core |main )?(?:cause|culprit|bug|problem|issue|fix|reason) was\b`),
-		words(`\bthe (?:actual |real |core )?(?:cause|culprit|fix|bug|problem|issue) (?:was|`+
-			`is)\b`, `\bno longer\b`, `\bturned out\b`,
-			`\bthis now prevents\b`, `\b(?:failed|fails|failing|broke|breaks|crashed|hung|slow|flaky|`+
-				`leaked) (?:\w+ ){0,2}because\b`)},
-	Context: {
-		words(`\bblocked\b.*\b(?:because|until|by)\b`, `\bneeds? .+ to (?:run|start|work|build)\b`),
-		words(`\brequires?\b`, `\bonly (?:supports?|works?|available|allowed|runs?)\b`, `\bnot (?:available|supported|allowed)\b`,
-			`\bunavailable\b`, `\bdepends on\b`)},
-	Pattern: {
-		words(`\bfollow(?:s|ing)? the (?:same |existing )?(?:pattern|convention|`+
-			`style)`, `\bby convention\b`, `\bsame pattern as\b`),
-		words(`\b(?:must|should) (?:always|never)\b`, `\bsingle source of truth\b`)},
+// verdicts are the words by which a sentence itself says that it is of a type.
+var verdicts = []struct {
+	kind  Type
+	words *regexp.Regexp
+}{
+	{Decision, words(`\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|chosen|opted|settled|went with)\b`,
+		`\b(?:we|i) (?:\w+ ){1,8}(?:rather than|instead of)\b`)},
+	{Solution, words(`\broot cause\b`, `\b(?:was|were|is|are) caused by\b`, `\bstems? from\b`,
+		`^found (?:it|the (?:cause|bug|problem|issue))\b`,
+		`\bthe (?:actual |real |core |main )?(?:cause|culprit|bug|problem|issue|fix|reason) was\b`,
+		`\bit was (?:actually|really|just) .*\bthat\b`)},
+	{Context, words(`\bblocked\b.*\b(?:because|until|by)\b`, `\bneeds? .+ to (?:run|start|work|build)\b`, `\brequires?\b`,
+		`\b(?:not|aren't|isn't) (?:available|supported|allowed)\b`, `\b(?:doesn't|don't|does not|do not) support\b`,
+		`\bonly (?:supports?|works?|available|allowed|runs?|accepts?)\b`,
+		`\b(?:is|are) (?:stored|located|defined|reachable|logged|kept|written)\b`)},
+	{Pattern, words(`\bfollow(?:s|ing)? the (?:same |existing )?(?:pattern|convention|style)`, `\bby convention\b`, `\bsame pattern as\b`)},
 }
 
-var (
-	reason = words(`\bbecause\b`, `\bsince\b`, `\bso (?:that|the|it|they|that|we|a|each|any|no|callers?|users?|clients?|`+
-		`requests?)\b`,
-		`\bdue to\b`, `\bto (?:avoid|prevent|match|ensure|preserve|handle|keep)\b`,
-		`\b(?:prevents?|ensures?|avoids?|guarantees?|mitigated|causes?)\b`, `\botherwise\b`, `\bwhich (?:means|caused)\b`)
-	contrast = words(`\bno longer\b`, `[(,] ?not\b`, `\bunless\b`, `\buntil\b`, `\bwithout\b`, `\bnever\b`, `\bonly\b`,
-		`\beven (?:if|when|for|after)\b`, `\bas opposed to\b`)
-	// weighed is a choice that says who made it, or that asks for it.
-	weighed = words(`^(?:keep|use|add|make|move|store|return|treat|compare)\b.*\b(?:rather than|instead of)\b`,
-		`\b(?:we|i) .*\b(?:rather than|instead of)\b`, `^instead of\b.*\bwe\b`)
-	// chosen are words of a sentence that says that something is done so from then on.
-	chosen = words(`\bunless\b`, `\bby default\b`, `\bprecedence\b`, `\bfalls? back\b`, `\bdefaults? to\b`,
-		`^(?:keep|drop|prefer|avoid|always|never)\b`, `\b(?:i|we)\b`, `\bnow\b`)
-	now = words(`\bnow\b`)
-	// status are sentences about the work itself, and about what may come.
-	status = words(`\?["')]*(?: |$)`,
-		`^(?:let me|let's|next|first|then|i'll|i will|i'm|i am|we're|i can|i could|if you|want me|would you|shall|ready|send|`+
-			`you can|you could|try|[✅❌✓])`,
-		`\b(?:tests?|checks?|suite|lint\w*|build|ci|typecheck)\b[^.;]*\b(?:pass(?:es|ed|ing)?|green|clean|succeed\w*)\b`,
-		`\ball (?:tests|checks)\b`, `^i(?:'ve)? (?:ran|added|committed|checked|updated|created|tested)\b`, `\bcleanup\b`,
-		`^(?:commit|branch|message|verified|confirmed|checked|pushed|committed|merged|created|switched|ran|running|updated|`+
-			`renamed|moved|removed|deleted|added (?:\w+ ){0,2}(?:tests?|coverage))\b`,
-		`\b(?:old|previous) (?:code|behaviou?r)\b`,
-		`\bnow (?:resolved|fixed|complete\w*|ready|green|in place|clean)\b`)
-	// hedged are guesses.
-	hedged = words(`\b(?:looks|seems|appears|probably|likely|might|may|could|would|perhaps|maybe|currently)\b`,
-		`\bi (?:bet|think|guess|suspect|believe|assume)\b`,
-		`\bif (?:that's|so|not)\b`)
-	// defines says what a thing of this project is, where an answer is about that.
-	defines = words(`^(?:it|this|the \w+|[\w.-]+)(?: \w+)?(?:'s| is| are) (?:an?|the)\b`)
-)
+func verdictOf(s string) Type {
+	for _, v := range verdicts {
+		if v.words.MatchString(s) {
+			return v.kind
+		}
+	}
+	return ""
+}
 
 // find is a moment and how many signs it has.
 type find struct {
@@ -110,12 +102,14 @@ type find struct {
 
 // enough is the number of signs of a moment, and weak that of what may be one.
 const (
-	enough = 2
-	weak   = 1
+	enough = 3
+	weak   = 2
 )
 
-func (t *turn) finds() (all []find) {
+func (t *turn) finds() []find {
 	switch {
+	case t.Voice == Commit:
+		return t.committed()
 	case t.Voice == transcript.User && strings.HasPrefix(t.Text.Text, answered):
 		return t.answers()
 	case t.typed():
@@ -123,7 +117,7 @@ func (t *turn) finds() (all []find) {
 			return append(t.ruling(), t.rules()...)
 		}
 	case t.Voice == transcript.Assistant && t.answer:
-		return append(t.accepted(), append(t.claims(), t.explained()...)...)
+		return append(t.accepted(), t.claims()...)
 	case t.Voice == transcript.Assistant && t.works:
 		return append(t.accepted(), t.causes()...)
 	}
@@ -143,60 +137,18 @@ const (
 // isStatement reports whether a sentence can say something that lasts.
 func isStatement(s string) bool {
 	n, said := sentence.Count(s), straight(s)
-	return n >= minWords && n <= maxWords && !status.MatchString(said) &&
-		(!hedged.MatchString(said) || verdicts[Decision].plain.MatchString(said))
+	return n >= minWords && n <= maxWords && !status.MatchString(said) && (!hedged.MatchString(said) || verdictOf(said) == Decision)
 }
 
 // straight replaces the apostrophes of typesetters, which rules do not have.
 func straight(s string) string { return strings.ReplaceAll(s, "’", "'") }
 
-// judge returns the type that a passage has most signs of: the place, a verdict, a reason, a contrast.
-func (t *turn) judge(p *sentence.Passage, s string) (best Type, most int) {
-	if !isStatement(s) {
-		return "", 0
-	}
-	s = straight(s)
-	common := 0
-	for _, sign := range []*regexp.Regexp{reason, contrast} {
-		if sign.MatchString(s) {
-			common++
+// count returns how many of the expressions match.
+func count(s string, all ...*regexp.Regexp) (n int) {
+	for _, r := range all {
+		if r.MatchString(s) {
+			n++
 		}
 	}
-	place, known := placeOf(p)
-	if !known && t.mended && p.Item {
-		place, known = Solution, true
-	}
-	for _, kind := range order {
-		v := verdicts[kind]
-		at := known && place == kind
-		signs := 0
-		switch {
-		case v.plain.MatchString(s) && (t.works || kind == Decision || kind == Solution):
-			signs += 2
-		case !t.works || known && place == "" || strings.HasSuffix(s, ":") && !p.Code:
-			continue
-		case kind == Context && at && defines.MatchString(s) && !strings.HasPrefix(s, "A "):
-			signs++
-		case kind == Decision && weighed.MatchString(s):
-			signs += 2
-		case kind == Solution && at && now.MatchString(s):
-			signs++
-		case kind == Decision && p.Item && t.acted && !known && !t.explains() && reason.MatchString(s) && names.MatchString(s):
-			signs++
-		case v.other.MatchString(s) && (kind != Solution || at || t.mends) && (kind != Decision || at || chosen.MatchString(s)):
-			signs++
-		}
-		if at {
-			signs++
-			if kind == Decision && p.Item {
-				signs++
-			}
-		}
-		if signs > 0 && signs+common > most {
-			best, most = kind, signs+common
-		}
-	}
-	return best, most
+	return n
 }
-
-var order = []Type{Solution, Decision, Context, Pattern}

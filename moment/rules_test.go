@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// conversation reads lines of a test: "u: " begins what a person says, "a: " what the assistant says, and "t" stands for
-// calls of tools. Other lines continue the text before.
+// conversation reads lines of a test: "u: " begins what a person says, "a: " what the assistant says, "c: " the message of
+// a commit, "t" stands for calls of tools, and "e" for one that changes a file. Other lines continue the text before.
 func conversation(script string) (texts []moment.Text) {
 	for line := range strings.Lines(script) {
 		line = strings.TrimSuffix(line, "\n")
@@ -19,8 +19,12 @@ func conversation(script string) (texts []moment.Text) {
 			texts = append(texts, moment.Text{ID: idOf(len(texts)), Voice: "user", Text: line[3:]})
 		case strings.HasPrefix(line, "a: "):
 			texts = append(texts, moment.Text{ID: idOf(len(texts)), Voice: "assistant", Text: line[3:]})
+		case strings.HasPrefix(line, "c: "):
+			texts = append(texts, moment.Text{ID: idOf(len(texts)), Voice: moment.Commit, Text: line[3:]})
 		case line == "t":
 			texts[len(texts)-1].Acts = true
+		case line == "e":
+			texts[len(texts)-1].Acts, texts[len(texts)-1].Edits = true, true
 		default:
 			texts[len(texts)-1].Text += "\n" + line
 		}
@@ -91,20 +95,105 @@ func TestRules(t *testing.T) {
 			[]string{"decision 2,1 retries belong to the caller, who knows the deadline."},
 		},
 		{
-			"a fault and its mend in one breath, in a task that succeeds",
-			"u: The page stays blank.\nt\na: The proxy doesn't forward the cookie. Let me fix that.\nt\na: It works now, the " +
-				"page loads.",
-			[]string{"solution 2 The proxy doesn't forward the cookie. Let me fix that."},
+			"a rule in a short message is the message",
+			"u: look at the importer\nt\na: It is slow.\nu: this broke again. an empty file must never stop the import",
+			[]string{"pattern 3 this broke again. an empty file must never stop the import"},
 		},
 		{
-			"a root cause, and fixes in bullets with what contains them",
-			"u: The upload fails.\nt\na: Fixed.\n\n**Root cause:** The worker closed the file before the last chunk was " +
+			"but not what a tool adds to it",
+			"u: look at the importer\nt\na: It is slow.\nu: an empty file must never stop the import\n<system-reminder>Always run " +
+				"it.</system-reminder>\n> a quotation",
+			[]string{"pattern 3 an empty file must never stop the import"},
+		},
+		{
+			"a command with a contrast, after which files change",
+			"u: hm\nt\na: It has a header.\nu: use plain text in the header, no markup\ne\na: Done.",
+			[]string{"decision 3 use plain text in the header, no markup"},
+		},
+		{
+			"a request with its reason, after which files change",
+			"u: could we have a watcher for the settings? that way people can edit them live\na: Yes.\ne\na: Done.",
+			[]string{"decision 1 could we have a watcher for the settings? that way people can edit them live"},
+		},
+		{
+			"a short prompt goes on with the task before it",
+			"u: show totals in the footer instead of the header\na: I read the footer.\nt\nu: continue\ne\na: Done.",
+			[]string{"decision 1 show totals in the footer instead of the header"},
+		},
+		{
+			"what an answer says about a rule, which counts itself",
+			"u: rows must keep their order, this is a bug\ne\na: Fixed. `sort` no longer runs, so rows keep their order.",
+			[]string{"decision 1 rows must keep their order, this is a bug"},
+		},
+		{
+			"what the assistant accepts, where the person does not say it as a rule",
+			"u: retries must belong to the caller\nt\na: Agreed — the library only reports an error.\nt\na: Ok.",
+			[]string{"decision 1 retries must belong to the caller"},
+		},
+		{
+			"the two strongest passages of an answer, also before a commit",
+			"u: The upload fails.\ne\na: - `flush` now runs before `close`, so no chunk is lost\n- The server answers later, " +
+				"because `store` is slow, not the disk\n- `client` no longer waits, so uploads are faster\nc: fix: order\n" +
+				"u: thanks a lot for that",
+			[]string{
+				"solution 2 The server answers later, because `store` is slow, not the disk",
+				"solution 2 `flush` now runs before `close`, so no chunk is lost",
+			},
+		},
+		{
+			"what a person found out",
+			"u: The list flickers.\ne\na: I moved the redraw.\nu: you can undo that, it was actually the log lines that broke the " +
+				"screen\ne\na: Undone.",
+			[]string{"solution 3 you can undo that, it was actually the log lines that broke the screen"},
+		},
+		{
+			"a fault that is named right before its mend",
+			"u: The page stays blank.\nt\na: The proxy doesn't forward the cookie. Let me fix that.\ne\na: It loads.",
+			[]string{"solution 2 The proxy doesn't forward the cookie."},
+		},
+		{
+			"a fault some sentences before, with the sentence that it needs",
+			"u: Go.\nt\na: The cache keeps `Theme` for each row. So it isn't dropped when the theme changes, because nobody clears " +
+				"it. Let me fix that:\ne\na: Ok.",
+			[]string{"solution 2 The cache keeps `Theme` for each row. So it isn't dropped when the theme changes, because nobody clears it."},
+		},
+		{
+			"a root cause, and the passages that say most of an answer to the report of a fault",
+			"u: The upload fails.\ne\na: Fixed.\n\n**Root cause:** The worker closed the file before the last chunk was " +
 				"flushed.\n\n**The fix:**\n- In `upload.go`:\n" +
-				"  - `flush` now runs before `close`, so no chunk is lost\n- Ran the tests",
+				"  - `flush` now runs before `close`, so no chunk is lost\n- Ran the tests\n- The name of the worker changes",
 			[]string{
 				"solution 2 In `upload.go`: `flush` now runs before `close`, so no chunk is lost",
 				"solution 2 Root cause: The worker closed the file before the last chunk was flushed.",
 			},
+		},
+		{
+			"a choice while files change, with what it is made against",
+			"u: Rename the option.\nt\na: I'm going to add `limit` to the file and keep the flag `max` rather than rename every " +
+				"caller.\ne\na: Done.",
+			[]string{"decision 2 I'm going to add `limit` to the file and keep the flag `max` rather than rename every caller."},
+		},
+		{
+			"what something requires, does not allow, and where it is",
+			"u: Where are the logs?\nt\na: The collector requires a token with the right to write. I look at the host.\nt\n" +
+				"a: The logs are stored on the host `logs-2`. Their rotation isn't supported by the system there.",
+			[]string{
+				"context 2 The collector requires a token with the right to write.",
+				"context 3 The logs are stored on the host `logs-2`.",
+				"context 3 Their rotation isn't supported by the system there.",
+			},
+		},
+		{
+			"the message of a commit that says why",
+			"u: Go.\nt\na: I commit it.\nc: fix(db): name the database in the health check\n\nWithout a name the check asks for one that\ndoesn't " +
+				"exist.\n\nSigned-off-by: me\na: Done.",
+			[]string{"solution 3 name the database in the health check / Without a name the check asks for one that doesn't exist."},
+		},
+		{
+			"what a review finds, with its severity",
+			"u: Review the change.\nt\na: Two findings:\n\n- **High:** `load` returns an empty list if the folder is missing, so " +
+				"callers see no error.\n- The rest is fine.",
+			[]string{"solution 2 High: `load` returns an empty list if the folder is missing, so callers see no error."},
 		},
 		{
 			"decisions and risks under their headings, in lists and tables",
@@ -127,12 +216,6 @@ func TestRules(t *testing.T) {
 				"pattern 2 The names follow the same pattern as the other caches.",
 				"context 2 The suite is blocked here because the machine has no Docker.",
 			},
-		},
-		{
-			"an explanation",
-			"u: how does the scheduler pick a job?\nt\na: The scheduler takes the oldest job of `queue.Pending`, never one that " +
-				"is locked.",
-			[]string{"context 2 The scheduler takes the oldest job of `queue.Pending`, never one that is locked."},
 		},
 		{
 			"the same again is no second moment",
@@ -180,6 +263,15 @@ func TestNoise(t *testing.T) {
 			"Suggested fix\n- Return `nil` instead of panicking",
 		"a guess": "u: It hangs.\nt\na: The root cause might be the lock. The issue is probably that it never " +
 			"unlocks.\nt\na: I could not find it.",
+		"a command, after which no file changes": "u: make a theme for me, not a dark one, and open it without the preview\nt\na: Done.",
+		"a request without a reason":             "u: Go.\ne\na: Done.\nu: can you update the page of the settings\ne\na: Done.",
+		"leave to repair": "u: Go.\nt\na: Found it. Want me to go ahead and fix the `loader` or the cache " +
+			"now?\nu: yes, fix it",
+		"a commit without a reason": "u: Go.\nt\na: I commit it.\nc: fix: format the page\n\nThe page has two columns of text now.\na: Done.",
+		"a commit of documentation": "u: Go.\nt\na: I commit it.\nc: docs: record the plan\n\nThe plan was missing " +
+			"because nobody wrote it.\na: Done.",
+		"an answer that asks": "u: The import fails.\ne\na: If `rows` loads `files`, but `files` needs `rows`, we get a cycle.\n\nWhich way " +
+			"do you prefer?",
 		"a cause never mended": "u: It hangs.\nt\na: The lock isn't released after a timeout. Let me fix that.\nt\na: That was not it, I am " +
 			"out of ideas.",
 		"what a compiler says": "u: Go.\nt\na: The import of the package is missing. Let me fix that.\nt\na: All tests pass.",

@@ -10,35 +10,24 @@ import (
 )
 
 var (
-	lasting = words(`(?:^|[,;:] ?(?:and |but )?)(?:please )?(?:never|always|don't ever|do not ever)\b`,
-		`\b(?:should|must|you|we|i|can|to) (?:never|always)\b`,
-		`\b(?:from now on|going forward|in (?:the )?future|(?:every time|each time|whenever) (?:you|we|i)\b)`,
-		`^when (?:i|you|we)\b.*\b(?:will|should|must|always)\b`)
-	wish = words(`\b(?:should|must|needs?|has to|have to)\b`, `\b(?:i'd|i would|i) (?:rather|prefere?)\b`, `\bfor now\b`,
-		`\bi want (?:the|all|every)\b`,
-		`^(?:\w+[, ]+){0,2}(?:use|keep|prefer|avoid|drop|call|make)\b.*\b(?:instead|rather|not|no|only|always)\b`,
-		`\blet's (?:use|keep|go with|not|call)\b`, `\bno need (?:for|to)\b`, `\bi (?:think|guess|suppose) (?:we|it's|the|users?)\b`,
-		`^(?:(?:no|nah|ok|yes|and|also|please)[, ]+)*(?:don't|dont|do not|stop|skip|keep|leave|use|prefer|drop|get rid of)\b`,
-		`\b(?:i|we) (?:don't|dont|do not) (?:want|need|`+
-			`like|care)\b`,
-		`\b(?:is|are) (?:fine|enough|overkill)\b`, `\bjust (?:use|make|keep|show|return|have|store|call)\b`,
-		`^(?:no|nah|nope|actually|yes|yeah|ok|yep)[, ]+.*\b(?:use|keep|make|show|put|call|name|don't|dont|`+
-			`do not)\b(?:.* (?:as|only|instead|not|in|for)\b)`)
+	// imperative is a choice in the form of a command.
+	imperative = words(`\b(?:use|keep|make|put|call|name|remove|drop|show|return|leave|store|stop|skip|prefer|avoid|get rid of)\b.*`+
+		`\b(?:no|not|instead|only|rather|without|no longer)\b`, `^(?:(?:no|nah|ok|yes|and|also|please)[, ]+)*(?:don't|dont|do not)\b`)
 	// given are facts that a person knows.
-	given = words(`\bwe (?:use|run|host|deploy|support|ship)\b`, `\bour \w+ (?:is|are|runs?|uses?)\b`,
+	given = words(`\b(?:we|i) (?:no longer |now |only |still )?(?:use|run|host|deploy|support|ship)\b`, `\bour \w+ (?:is|are|runs?|uses?)\b`,
 		`\byou (?:don't|dont|do not|can't|cannot) (?:have|access|use)\b`, `\b(?:is|its|it's) called\b`)
 	// chore is what is to be done once.
-	chore = words(`\b(?:to|should|must|let me|let's|please|and|then) (?:be )?(?:fix|commit|push|try|check|look|adjust|run|`+
-		`test|merge|release|see|find|figure|start|continue|investigate|debug|port|write|add)(?:ed|s)?\b`,
-		`^(?:commit|push|fix|run|try|check|merge|read)\b`,
-		`\b(?:need|want|have) (?:you|to (?:know|do|go|get|add|create|update|write|make|read))\b`,
-		`\bshould(?: \w+)? (?:work|happen|do it|be (?:good|fine|ok|done|ready))\b`, `\bfailed\b`, `\b(?:should never|`+
-			`shouldn't) happen\b`,
-		`\b(?:a little|a bit|slightly)\b`, `\byou should\b`, `\bneeds? (?:a|an|the|to (?:mention|fix|say|add))\b`,
-		`\b(?:might|perhaps|maybe|looks? like|seems?)\b`)
-	asks = words(`\?(?:["')\s]|$)`, `\b(?:does|did|can|is|are) (?:we|you|i|it|that)\b`, `\bdo (?:we|you|i)\b`,
-		`^(?:can|could|would|should|is|are|does|did) (?:you|we|i|it|the|this|that|there)\b`,
-		`^(?:what|why|how|which|where|who)\b`)
+	chore = words(`\b(?:to|should|must|let me|let's|please|and|then|you|we) (?:be |just |also )?(?:fix|commit|push|try|check|look|adjust|run|`+
+		`re-?run|rebuild|rebas\w+|test|merge|release|see|find|figure|start|continue|investigate|debug|port|read|review|explain)(?:ed|s|ing)?\b`,
+		`^(?:commit|push|fix|run|try|check|merge|read|review)\b`, `\b(?:pushing|committing|verifying|running|reading|checking|locating)\b`,
+		`\b(?:need|want|have) (?:you|to (?:know|do|go|get|dig|add|mention|write|update|create))\b`, `\bneed an?\b`, `\bi want to\b`,
+		`\bshould(?: \w+)? (?:work|happen|do it|be (?:good|fine|ok|done|ready))\b`, `\byou should\b`,
+		`\b(?:write|add|create) (?:\w+ ){0,3}(?:tests?|scripts?)\b`, `\b(?:looks like|seems?)\b`, `^(?://|#!|\+|@@)`)
+	asks = words(`\?(?:["')\s]|$)`, `^(?:what|why|how|which|where|who)\b`,
+		`^(?:can|could|would|should|is|are|do|does|did) (?:you|we|i|it|the|this|that|there)\b`)
+	// wonders is a question for an answer, and requests one for work.
+	wonders  = words(`^(?:\w+,? ){0,2}(?:what|why|how|which|where|who|do|does|did|is|are|isn't|aren't|doesn't)\b`)
+	requests = words(`^(?:\w+,? ){0,2}(?:can|could|would|should|how about|what about)\b`)
 )
 
 // small begins a sentence of a person who types without capitals.
@@ -60,25 +49,39 @@ func typedSentences(text string) (all []string) {
 	return all
 }
 
-// rules are what a person lays down: rules that last, and wishes.
+// maxTyped is the number of words of a message that is a moment as a whole.
+const maxTyped = 30
+
+// rules are what a person lays down: what has to be, rules that last, and facts. A question or a command is one only if
+// the assistant then changed files.
 func (t *turn) rules() (all []find) {
-	before := ""
+	before, said, why := "", 0, count(straight(t.Text.Text), contrast, reason) > 0
 	for _, p := range sentence.Outline(t.Text.Text) {
 		for _, s := range typedSentences(p.Text) {
-			said := straight(s)
-			switch n := sentence.Count(s); {
-			case n < minWords || n > maxWords || asks.MatchString(said):
-			case lasting.MatchString(said):
-				all = append(all, t.find(Pattern, 3, s, before))
-			case wish.MatchString(said) && !chore.MatchString(said):
-				all = append(all, t.find(Decision, 3, s, before))
-			case given.MatchString(said):
-				all = append(all, t.find(Context, 2, s, before))
+			plain, n := straight(s), sentence.Count(s)
+			question := asks.MatchString(plain)
+			switch {
+			case n < minWords || n > maxWords || chore.MatchString(plain) || question && (!t.edited || wonders.MatchString(plain)):
+			case forever.MatchString(plain):
+				all = append(all, t.find(Pattern, enough+1, s, before))
+			case obliges.MatchString(plain), t.edited && (imperative.MatchString(plain) || requests.MatchString(plain) && why):
+				all = append(all, t.find(Decision, enough+1, s, before))
+			case verdictOf(plain) == Solution && !question:
+				all = append(all, t.find(Solution, enough, s, before))
+			case given.MatchString(plain) && !question:
+				all = append(all, t.find(Context, enough, s, before))
 			}
-			before = s
+			before, said = s, said+n
 		}
 	}
-	return all
+	// A message with quotations, code or reminders is not a moment as a whole.
+	whole := strings.TrimSpace(t.Text.Text)
+	if len(all) == 0 || said > maxTyped || sentence.Count(whole) != said ||
+		slices.ContainsFunc(all, func(f find) bool { return f.Type != all[0].Type }) {
+		return all
+	}
+	all[0].Content, all[0].Background = whole, ""
+	return all[:1]
 }
 
 var (
@@ -95,7 +98,7 @@ const maxReply = 15
 
 // work are what an assistant asks leave for, rather than proposes.
 var work = words(`\b(?:commit|push|run|test|tests|proceed|continue|check|look|pr|pull request|docs?|readme|changelog|next|` +
-	`release|publish|merge|delete|restart|kill)\b`)
+	`release|publish|merge|delete|restart|kill|fix|implement|investigate|go ahead)\b`)
 
 // numbered are the answers of a person to questions or choices by their number.
 func (t *turn) numbered(asked *turn, passages []sentence.Passage) (all []find) {

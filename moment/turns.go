@@ -13,16 +13,22 @@ import (
 // turn is a text in its place in the conversation.
 type turn struct {
 	Text
-	prompt *turn // what the person asked last
+	*task
 	before *turn // the turn before
 	answer bool  // the last text of the assistant before the next prompt
-	done   bool  // the answer of this task says that it succeeded
 	works  bool  // the assistant calls tools in this conversation
 	alone  bool  // no person takes part: a program gives the prompts, and the output of commands
-	acted  bool  // the assistant called tools in this task
-	mends  bool  // the text is about a fault
-	mended bool  // the text begins by saying that one is mended
 }
+
+// task is what a person asks for, and the work on it.
+type task struct {
+	prompt *turn // nil before the first one
+	edited bool  // the assistant changed files
+	done   bool  // the last answer says that it succeeded
+}
+
+// minPrompt is the number of words of a prompt that begins a task: "continue" and "yes" go on with the one before.
+const minPrompt = 3
 
 // turns returns the texts of people and of the assistant. What an agent tool says in the name of a person is none of them.
 func turns(texts []Text) []turn {
@@ -34,36 +40,34 @@ func turns(texts []Text) []turn {
 	}
 	alone := slices.ContainsFunc(texts, func(t Text) bool { return observation.MatchString(t.Text) })
 	works := alone || slices.ContainsFunc(texts, func(t Text) bool { return t.Acts })
-	var prompt, answer *turn
+	current := &task{}
+	var before *turn
 	for i := range all {
 		t := &all[i]
-		if i > 0 {
-			t.before = &all[i-1]
+		t.before = before
+		if t.Voice != Commit {
+			if before != nil && t.Voice == transcript.User {
+				before.end()
+			}
+			before = t
 		}
-		if t.Voice == transcript.User {
-			prompt = t
+		if t.Voice == transcript.User && (current.prompt == nil || sentence.Count(t.Text.Text) >= minPrompt) {
+			current = &task{prompt: t}
 		}
-		t.prompt, t.works, t.alone = prompt, works, alone
-		t.mended = t.Voice == transcript.Assistant && mended.MatchString(t.Text.Text)
-		t.mends = t.Voice == transcript.Assistant && faults.MatchString(t.Text.Text)
+		t.task, t.works, t.alone = current, works, alone
+		current.edited = current.edited || t.Edits
 	}
-	for i := len(all) - 1; i >= 0; i-- {
-		t := &all[i]
-		if t.Voice == transcript.User {
-			answer = nil
-			continue
-		}
-		if answer != nil && t.Acts {
-			answer.acted = true
-		}
-		if answer == nil {
-			answer, t.answer = t, true
-			t.done = succeeded.MatchString(t.Text.Text)
-		} else {
-			t.done = answer.done
-		}
+	if before != nil {
+		before.end()
 	}
 	return all
+}
+
+// end marks the last text before a prompt.
+func (t *turn) end() {
+	if t.answer = t.Voice == transcript.Assistant; t.answer {
+		t.done = succeeded.MatchString(t.Text.Text)
+	}
 }
 
 var (
@@ -73,12 +77,9 @@ var (
 		`Summarize the task tool output)`)
 	// observation is the output of a command, in the role of the user: agents without tools have it.
 	observation = regexp.MustCompile(`(?m)^\(Current directory: |^bash-\$|^<returncode>|^Observation:`)
-	mended      = regexp.MustCompile(`(?i)^\W*(?:(?:done|great|perfect|yes)\W+)?(?:i(?:'ve|’ve| have)? )?fixed\b`)
-	faults      = regexp.MustCompile(`(?i)\b(?:fixed|fixes|the fix|bugs?|root cause)\b`)
 	// succeeded are the words of an answer that says that something works.
-	succeeded = regexp.MustCompile(`(?i)✅|✓|\b(?:pass(?:es|ed|ing)?|green|works?|working|fixed|committed|pushed|merged|` +
-		`verified|done|resolved|` +
-		`succeed(?:s|ed)|clean)\b`)
+	succeeded = words(`✅|✓`, `\b(?:pass(?:es|ed|ing)?|green|works?|working|fixed|committed|pushed|merged|verified|done|`+
+		`resolved|succeed(?:s|ed)|clean)\b`)
 )
 
 // isAside reports whether an agent tool put a text into the conversation that no person typed, and that ends no task.
