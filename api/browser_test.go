@@ -64,22 +64,27 @@ const socket = (url, ...names) => new Promise((yes, no) => {
 (async () => {
   await attempt("control", async () => read(await fetch("/control")));
   await attempt("read", async () => read(await fetch(base + "/v1/contexts")));
-  await attempt("read with the token", async () => read(await fetch(base + "/v1/contexts", {headers: {Authorization: "Bearer " + token}})));
+  const bearer = {headers: {Authorization: "Bearer " + token}};
+  await attempt("read with the token", async () => read(await fetch(base + "/v1/contexts", bearer)));
   await attempt("read with cookies", async () => read(await fetch(base + "/v1/contexts", {credentials: "include"})));
   await attempt("read without cors", async () => read(await fetch(base + "/v1/contexts", {mode: "no-cors"})));
   await attempt("write without cors", async () => read(await fetch(base + "/v1/contexts", {method: "POST", mode: "no-cors", body: "{}"})));
   await attempt("write a form", async () => read(await fetch(base + "/v1/contexts/" + id + "/branches/main/messages",
     {method: "POST", mode: "no-cors", body: new URLSearchParams({x: "1"})})));
   await attempt("beacon", async () => navigator.sendBeacon(base + "/v1/contexts", new Blob(["{}"], {type: "text/plain"})) && "queued");
-  await attempt("rebound read", async () => read(await fetch(rebound + "/v1/contexts", {headers: {Authorization: "Bearer " + token}})));
+  await attempt("rebound read", async () => read(await fetch(rebound + "/v1/contexts", bearer)));
   await attempt("rebound read without cors", async () => read(await fetch(rebound + "/v1/contexts", {mode: "no-cors"})));
-  await attempt("socket", async () => socket(base.replace("http", "ws") + "/v1/contexts/" + id + "/events"));
-  await attempt("socket with the token", async () => socket(base.replace("http", "ws") + "/v1/contexts/" + id + "/events", "ctxdir.v1", "ctxdir.token." + token));
-  await attempt("rebound socket", async () => socket(rebound.replace("http", "ws") + "/v1/contexts/" + id + "/events", "ctxdir.v1", "ctxdir.token." + token));
+  const events = at => at.replace("http", "ws") + "/v1/contexts/" + id + "/events", names = ["ctxdir.v1", "ctxdir.token." + token];
+  await attempt("socket", async () => socket(events(base)));
+  await attempt("socket with the token", async () => socket(events(base), ...names));
+  await attempt("rebound socket", async () => socket(events(rebound), ...names));
   await attempt("script", async () => loads("script", base + "/v1/openapi.yaml"));
   await attempt("image", async () => loads("img", base + "/docs.css"));
   await attempt("style", async () => loads("link", base + "/docs.css"));
-  await attempt("frame", async () => { await loads("iframe", base + "/docs"); return document.querySelector("iframe").contentDocument ? "readable" : "blocked"; });
+  await attempt("frame", async () => {
+    await loads("iframe", base + "/docs");
+    return document.querySelector("iframe").contentDocument ? "readable" : "blocked";
+  });
   await fetch("/results", {method: "POST", body: JSON.stringify(results)});
 })();
 </script>`

@@ -30,7 +30,8 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	limit := p.limit(listed, maxListed)
 	o := ctxdir.ListOptions{
-		Labels: labelsOf(p), Kind: p.text("kind"), Title: p.text("title"), Model: p.text("model"), Tool: p.text("tool"), Since: p.time("since"), Until: p.time("until"),
+		Labels: labelsOf(p), Kind: p.text("kind"), Title: p.text("title"), Model: p.text("model"), Tool: p.text("tool"),
+		Since: p.time("since"), Until: p.time("until"),
 		Order: p.oneOf("sort", ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle), Reverse: p.yes("reverse"),
 		Cursor: p.text("cursor"), Limit: limit + 1,
 	}
@@ -159,7 +160,7 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	defer c.Close() //nolint:errcheck // it has written nothing
+	defer c.Close()
 	w.Header().Set("Location", "/v1/contexts/"+c.ID().String())
 	return sendContext(w, status, c)
 }
@@ -195,7 +196,7 @@ func (x *Server) changeContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return x.withContext(r, func(c *ctxdir.Context) error {
-		_, err := c.Commit(r.Context(), func(tx *ctxdir.Tx) error { return change.apply(tx) }, opts...)
+		_, err := c.Commit(r.Context(), change.apply, opts...)
 		if errors.Is(err, ctxdir.ErrPosition) && len(opts) > 0 {
 			return problem(codePrecondition, "the context has newer commits than the one in If-Match")
 		}

@@ -3,6 +3,7 @@ package api_test
 import (
 	"fmt"
 	"math/rand/v2"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -43,14 +44,15 @@ func TestFullDisk(t *testing.T) {
 	}
 	text := b.String()
 	request := func() *answer {
-		return k.do("POST", "/v1/contexts/"+id+"/branches/main/messages", fmt.Sprintf(`{"role":"user","content":%q}`, text), "Idempotency-Key: one")
+		body := fmt.Sprintf(`{"role":"user","content":%q}`, text)
+		return k.do("POST", "/v1/contexts/"+id+"/branches/main/messages", body, "Idempotency-Key: one")
 	}
 	for range 3 {
 		a := request()
-		if a.StatusCode == 201 {
+		if a.StatusCode == http.StatusCreated {
 			t.Fatal("the disk is not full")
 		}
-		if code := a.problem(t); code != "no_space" || a.StatusCode != 507 {
+		if code := a.problem(t); code != "no_space" || a.StatusCode != http.StatusInsufficientStorage {
 			t.Fatalf("%s: %s", a.Status, a.body)
 		}
 		if got := k.count(id); got != 3 {
@@ -61,7 +63,7 @@ func TestFullDisk(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, existed := range []bool{false, true} {
-		if a := request(); a.StatusCode != 201 || strings.Contains(a.body, "existed") != existed {
+		if a := request(); a.StatusCode != http.StatusCreated || strings.Contains(a.body, "existed") != existed {
 			t.Errorf("with room again: %s %s", a.Status, a.body)
 		}
 	}

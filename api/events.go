@@ -68,7 +68,7 @@ func (x *Server) followStore(w http.ResponseWriter, r *http.Request) error {
 func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) error {
 	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
 		w.Header().Set("Upgrade", "websocket")
-		return &Problem{Code: codeInvalid.Name, Status: http.StatusUpgradeRequired, Title: codeInvalid.Title, Detail: "this operation is a WebSocket"}
+		return problem(Code{codeInvalid.Name, http.StatusUpgradeRequired, codeInvalid.Title}, "this operation is a WebSocket")
 	}
 	if x.followers.Add(1) > maxFollowers {
 		x.followers.Add(-1)
@@ -140,7 +140,7 @@ func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websock
 	timer := time.NewTicker(heartbeat)
 	defer timer.Stop()
 	for {
-		line := []byte(nil)
+		var line []byte
 		select {
 		case <-f.at.more:
 			switch {

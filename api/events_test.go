@@ -36,6 +36,7 @@ type line struct {
 
 func (k *kit) follow(path string) *follower {
 	k.Helper()
+	//nolint:bodyclose // Dial closes it
 	conn, resp, err := websocket.Dial(k.Context(), "ws://"+k.host+path, &websocket.DialOptions{
 		Subprotocols: []string{"ctxdir.v1", "ctxdir.token." + token},
 	})
@@ -90,7 +91,8 @@ func (f *follower) closed() (code websocket.StatusCode, reason string) {
 
 func (k *kit) append(id, text string) {
 	k.Helper()
-	if a := k.do("POST", "/v1/contexts/"+id+"/branches/main/messages", fmt.Sprintf(`{"role":"user","content":%q}`, text)); a.StatusCode != 201 {
+	body := fmt.Sprintf(`{"role":"user","content":%q}`, text)
+	if a := k.do("POST", "/v1/contexts/"+id+"/branches/main/messages", body); a.StatusCode != http.StatusCreated {
 		k.Fatal(a.Status, a.body)
 	}
 }
@@ -105,7 +107,7 @@ func TestFollow(t *testing.T) {
 	if l := f.next(); l.Record != "message" || l.Message.Content != "a" || *l.Position != 3 || l.Seq == 0 {
 		t.Errorf("%+v", l)
 	}
-	if a := k.do("PATCH", "/v1/contexts/"+id, `{"title":"new"}`); a.StatusCode != 200 {
+	if a := k.do("PATCH", "/v1/contexts/"+id, `{"title":"new"}`); a.StatusCode != http.StatusOK {
 		t.Fatal(a.body)
 	}
 	if l := f.next(); l.Record != "metadata" || l.Title != "new" {
@@ -130,7 +132,7 @@ func TestFollow(t *testing.T) {
 	if l := again.next(); l.Bytes == nil || *l.Bytes < 300_000 || l.Message.Content != "" {
 		t.Errorf("a large message: %+v", l)
 	}
-	if a := k.do("DELETE", "/v1/contexts/"+id, ""); a.StatusCode != 200 {
+	if a := k.do("DELETE", "/v1/contexts/"+id, ""); a.StatusCode != http.StatusOK {
 		t.Fatal(a.body)
 	}
 	if code, reason := again.closed(); code != 4002 || !strings.Contains(reason, fmt.Sprintf("after=%d", again.seq)) {
@@ -205,7 +207,9 @@ func TestFollowersAndWriters(t *testing.T) {
 func TestFollowProblems(t *testing.T) {
 	k := newKit(t, api.Options{})
 	id := k.context(1)
-	upgrade := []string{"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA=="}
+	upgrade := []string{
+		"Connection: Upgrade", "Upgrade: websocket", "Sec-WebSocket-Version: 13", "Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==",
+	}
 	for _, test := range []struct {
 		path    string
 		headers []string

@@ -30,8 +30,8 @@ func (k *kit) dial() *net.TCPConn {
 
 // head is a request without its body.
 func (k *kit) head(method, path string, length int) string {
-	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n",
-		method, path, k.host, token, length)
+	return fmt.Sprintf("%s %s HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\n"+
+		"Content-Type: application/x-ndjson\r\nContent-Length: %d\r\n\r\n", method, path, k.host, token, length)
 }
 
 // TestManyConnections opens more connections than the server has room for. It closes the oldest ones, and still answers.
@@ -42,7 +42,7 @@ func TestManyConnections(t *testing.T) {
 	for range 100 {
 		all = append(all, k.dial())
 	}
-	if a := k.do("GET", "/v1/contexts/"+id, ""); a.StatusCode != 200 {
+	if a := k.do("GET", "/v1/contexts/"+id, ""); a.StatusCode != http.StatusOK {
 		t.Error(a.Status)
 	}
 	if _, err := all[0].Read(make([]byte, 1)); err == nil {
@@ -164,7 +164,8 @@ func TestDamagedContext(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	k = serve(t, s, api.Options{}, func(*api.Server) {})
 	a := k.do("GET", "/v1/contexts/"+damaged+"/branches/main/messages", "")
-	if n := strings.Count(a.body, `"unavailable"`); a.StatusCode != 200 || strings.Count(a.body, "\n") != 3 || n == 0 || strings.Count(a.body, `"message":null`) != n {
+	missing, lines := strings.Count(a.body, `"unavailable"`), strings.Count(a.body, "\n")
+	if a.StatusCode != http.StatusOK || lines != 3 || missing == 0 || strings.Count(a.body, `"message":null`) != missing {
 		t.Errorf("%s %s", a.Status, a.body)
 	}
 	for m := range strings.Lines(a.body) {
@@ -207,7 +208,7 @@ func TestBodies(t *testing.T) {
 		{"no time", "POST", messages + "?envelope=true", `{"created_at":"soon","message":{}}`, lines, "invalid"},
 		{"another position", "POST", messages + "?position=7", `{}`, lines, "position"},
 		{"another sequence", "POST", messages + "?sequence=99999", `{}`, lines, "position"},
-		{"unknown parameter", "POST", messages + "?postion=7", `{}`, lines, "invalid"},
+		{"unknown parameter", "POST", messages + "?positions=7", `{}`, lines, "invalid"},
 		{"parameter twice", "POST", messages + "?position=7&position=8", `{}`, lines, "invalid"},
 		{"unknown member", "POST", "/v1/contexts", `{"titel":"x"}`, document, "invalid"},
 		{"two documents", "POST", "/v1/contexts", `{}{}`, document, "invalid"},

@@ -36,7 +36,8 @@ func spanOf(r *http.Request) (s span, err error) {
 	p := parametersOf(r)
 	s = span{
 		from: p.number("from", 0), to: p.number("to", ctxdir.End), last: p.number("last", -1), around: p.id("around"),
-		before: p.number("before", 0), after: p.number("after", 0), at: p.time("at"), content: contents[p.oneOf("content", "full", "texts", "none")],
+		before: p.number("before", 0), after: p.number("after", 0), at: p.time("at"),
+		content: contents[p.oneOf("content", "full", "texts", "none")],
 	}
 	ways := 0
 	for _, way := range []bool{p.has("from") || p.has("to") && !p.has("at"), p.has("last"), p.has("around"), p.has("at")} {

@@ -42,10 +42,11 @@ func sendPage(w http.ResponseWriter, media, text string) error {
 
 // page is the beginning of the page.
 func (x *Server) page(w http.ResponseWriter, _ *http.Request) error {
-	return sendPage(w, "text/html; charset=utf-8", `<!doctype html><html lang="en"><meta charset="utf-8"><title>ctxdir</title><h1>ctxdir</h1>`+
+	return sendPage(w, "text/html; charset=utf-8", `<!doctype html><html lang="en"><meta charset="utf-8"><title>ctxdir</title>`+
+		`<h1>ctxdir</h1>`+
 		`<p>This server has the <a href="/docs">API</a> of a store.</html>`+"\n")
 }
 
 // pagePolicy lets a page use what this server has, and nothing else.
-const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; connect-src 'self'; worker-src 'self'; " +
-	"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; " +
+	"connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"

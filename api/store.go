@@ -23,7 +23,9 @@ func (x *Server) getStore(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	info := x.store.Info()
-	return sendDocument(w, http.StatusOK, storeDocument{info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem)})
+	return sendDocument(w, http.StatusOK, storeDocument{
+		info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem),
+	})
 }
 
 type trashList struct {

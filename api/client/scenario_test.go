@@ -59,14 +59,18 @@ func (k *kit) contexts() string {
 	k.Helper()
 	ctx := k.Context()
 	n := client.NewContext{Title: ptr("walk"), Labels: &map[string]string{"user": "ada"}, Config: json.RawMessage(`{"model_id":"m1","p":1}`)}
-	made := ok[*client.CreateContextResponse](k, 201)(k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{IdempotencyKey: ptr("k1")}, n))
-	again := ok[*client.CreateContextResponse](k, 200)(k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{IdempotencyKey: ptr("k1")}, n))
+	made := ok[*client.CreateContextResponse](k, 201)(
+		k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{IdempotencyKey: ptr("k1")}, n))
+	again := ok[*client.CreateContextResponse](k, 200)(
+		k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{IdempotencyKey: ptr("k1")}, n))
 	if made.JSON201.ID != again.JSON200.ID {
 		k.Errorf("a retry made another context: %s and %s", made.JSON201.ID, again.JSON200.ID)
 	}
 	external := client.NewContext{ExternalID: ptr("session 7")}
-	open := ok[*client.CreateContextResponse](k, 200)(k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{Open: ptr(true)}, external))
-	same := ok[*client.CreateContextResponse](k, 200)(k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{Open: ptr(true)}, external))
+	open := ok[*client.CreateContextResponse](k, 200)(
+		k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{Open: ptr(true)}, external))
+	same := ok[*client.CreateContextResponse](k, 200)(
+		k.c.CreateContextWithResponse(ctx, &client.CreateContextParams{Open: ptr(true)}, external))
 	if open.JSON200.ID != same.JSON200.ID {
 		k.Error("an external id has two contexts")
 	}
@@ -76,19 +80,25 @@ func (k *kit) contexts() string {
 	got := ok[*client.GetContextResponse](k, 200)(k.c.GetContextWithResponse(ctx, id, nil))
 	tag := got.HTTPResponse.Header.Get("ETag")
 	ok[*client.GetContextResponse](k, 304)(k.c.GetContextWithResponse(ctx, id, &client.GetContextParams{IfNoneMatch: &tag}))
-	change := client.ContextChange{Title: ptr("run"), Labels: &map[string]*string{"user": nil, "team": ptr("x")}, Config: json.RawMessage(`{"p":null,"q":2}`)}
-	changed := ok[*client.ChangeContextResponse](k, 200)(k.c.ChangeContextWithResponse(ctx, id, &client.ChangeContextParams{IfMatch: &tag}, change))
-	if c := changed.JSON200; c.Title != "run" || (*c.Labels)["team"] != "x" || len(*c.Labels) != 1 || string(c.Config) != `{"model_id":"m1","q":2}` {
+	change := client.ContextChange{
+		Title: ptr("run"), Labels: &map[string]*string{"user": nil, "team": ptr("x")}, Config: json.RawMessage(`{"p":null,"q":2}`),
+	}
+	changed := ok[*client.ChangeContextResponse](k, 200)(
+		k.c.ChangeContextWithResponse(ctx, id, &client.ChangeContextParams{IfMatch: &tag}, change))
+	c := changed.JSON200
+	if c.Title != "run" || (*c.Labels)["team"] != "x" || len(*c.Labels) != 1 || string(c.Config) != `{"model_id":"m1","q":2}` {
 		k.Errorf("after the change: %+v %s", c, c.Config)
 	}
 	ok[*client.ChangeContextResponse](k, 412)(k.c.ChangeContextWithResponse(ctx, id, &client.ChangeContextParams{IfMatch: &tag}, change))
 
 	first := ok[*client.ListContextsResponse](k, 200)(k.c.ListContextsWithResponse(ctx, &client.ListContextsParams{Limit: ptr(1)}))
-	second := ok[*client.ListContextsResponse](k, 200)(k.c.ListContextsWithResponse(ctx, &client.ListContextsParams{Limit: ptr(1), Cursor: first.JSON200.Next}))
+	second := ok[*client.ListContextsResponse](k, 200)(
+		k.c.ListContextsWithResponse(ctx, &client.ListContextsParams{Limit: ptr(1), Cursor: first.JSON200.Next}))
 	if len(first.JSON200.Contexts) != 1 || len(second.JSON200.Contexts) != 1 || second.JSON200.Next != nil {
 		k.Errorf("two pages: %+v, %+v", first.JSON200, second.JSON200)
 	}
-	labelled := ok[*client.ListContextsResponse](k, 200)(k.c.ListContextsWithResponse(ctx, &client.ListContextsParams{Label: &[]string{"team=x"}}))
+	labelled := ok[*client.ListContextsResponse](k, 200)(
+		k.c.ListContextsWithResponse(ctx, &client.ListContextsParams{Label: &[]string{"team=x"}}))
 	if len(labelled.JSON200.Contexts) != 1 || labelled.JSON200.Contexts[0].Title != "run" {
 		k.Errorf("by label: %+v", labelled.JSON200)
 	}
@@ -99,7 +109,8 @@ func (k *kit) messages(id string) {
 	k.Helper()
 	ctx := k.Context()
 	for range 2 {
-		all, err := k.c.Append(ctx, id, "main", "turn 1", json.RawMessage(odd), json.RawMessage(`{"role":"assistant","content":"the flaky lock"}`))
+		answer := json.RawMessage(`{"role":"assistant","content":"the flaky lock"}`)
+		all, err := k.c.Append(ctx, id, "main", "turn 1", json.RawMessage(odd), answer)
 		if err != nil || len(all) != 2 || all[0].Position != 0 || all[1].Position != 1 {
 			k.Fatal(all, err)
 		}
@@ -125,13 +136,16 @@ func (k *kit) messages(id string) {
 	if len(bodies) != 2 || bodies[0] != odd {
 		k.Errorf("messages: %q", bodies)
 	}
-	for name, want := range map[string]int{"last=1": 1, "around=" + mid.String() + "&before=1": 2, "content=none": 3, "at=2000-01-01T00:00:00Z": 1} {
+	for name, want := range map[string]int{
+		"last=1": 1, "around=" + mid.String() + "&before=1": 2, "content=none": 3, "at=2000-01-01T00:00:00Z": 1,
+	} {
 		if got := strings.Count(k.get("/v1/contexts/"+id+"/branches/main/messages?"+name), "\n"); got != want {
 			k.Errorf("%s: %d messages, want %d", name, got, want)
 		}
 	}
 	ok[*client.GetMessageResponse](k, 200)(k.c.GetMessageWithResponse(ctx, id, "main", mid, nil))
-	if _, err := k.c.AppendEnvelopes(ctx, id, "main", client.Envelope{Message: json.RawMessage(`{"role":"user","content":"` + strings.Repeat("long ", 10_000) + `"}`)}); err != nil {
+	long := json.RawMessage(`{"role":"user","content":"` + strings.Repeat("long ", 10_000) + `"}`)
+	if _, err := k.c.AppendEnvelopes(ctx, id, "main", client.Envelope{Message: long}); err != nil {
 		k.Fatal(err)
 	}
 	last := k.last(id)
@@ -141,12 +155,15 @@ func (k *kit) messages(id string) {
 	}
 	sum := payloads.JSON200.Payloads[0].Sha256
 	ok[*client.GetPayloadResponse](k, 200)(k.c.GetPayloadWithResponse(ctx, id, "main", last, sum, nil))
-	part := ok[*client.GetPayloadResponse](k, 206)(k.c.GetPayloadWithResponse(ctx, id, "main", last, sum, &client.GetPayloadParams{Range: ptr("bytes=5-8")}))
+	part := ok[*client.GetPayloadResponse](k, 206)(
+		k.c.GetPayloadWithResponse(ctx, id, "main", last, sum, &client.GetPayloadParams{Range: ptr("bytes=5-8")}))
 	if string(part.Body) != "long" {
 		k.Errorf("a range: %q", part.Body)
 	}
-	ok[*client.GetPayloadResponse](k, 416)(k.c.GetPayloadWithResponse(ctx, id, "main", last, sum, &client.GetPayloadParams{Range: ptr("bytes=99999999-")}))
-	ok[*client.ReplaceMessageResponse](k, 200)(k.c.ReplaceMessageWithBodyWithResponse(ctx, id, "main", last, nil, "application/json", strings.NewReader(odd)))
+	ok[*client.GetPayloadResponse](k, 416)(
+		k.c.GetPayloadWithResponse(ctx, id, "main", last, sum, &client.GetPayloadParams{Range: ptr("bytes=99999999-")}))
+	ok[*client.ReplaceMessageResponse](k, 200)(
+		k.c.ReplaceMessageWithBodyWithResponse(ctx, id, "main", last, nil, "application/json", strings.NewReader(odd)))
 	body := ok[*client.GetBodyResponse](k, 200)(k.c.GetBodyWithResponse(ctx, id, "main", last))
 	if string(body.Body) != odd {
 		k.Errorf("body: %s", body.Body)
@@ -161,7 +178,7 @@ func (k *kit) get(path string) string {
 		k.Fatal(err)
 	}
 	r.Header.Set("Authorization", "Bearer "+token)
-	resp, err := k.wire.Do(r)
+	resp, err := k.wire.Do(r) //nolint:bodyclose // it is in memory
 	if err != nil {
 		k.Fatal(err)
 	}
@@ -235,7 +252,8 @@ func (k *kit) commit(id string) {
 func (k *kit) find(id string) {
 	k.Helper()
 	ctx := k.Context()
-	hits := ok[*client.SearchResponse](k, 200)(k.c.SearchWithResponse(ctx, &client.SearchParams{Q: ptr("flaky lock"), Context: &[]string{id}}))
+	hits := ok[*client.SearchResponse](k, 200)(
+		k.c.SearchWithResponse(ctx, &client.SearchParams{Q: ptr("flaky lock"), Context: &[]string{id}}))
 	if len(hits.JSON200.Hits) != 1 || hits.JSON200.Behind != 0 {
 		k.Fatalf("search: %+v", hits.JSON200)
 	}
@@ -266,7 +284,8 @@ func (k *kit) trash(id string) {
 	ctx := k.Context()
 	item := ok[*client.RemoveContextResponse](k, 200)(k.c.RemoveContextWithResponse(ctx, id)).JSON200.Item
 	ok[*client.GetContextResponse](k, 404)(k.c.GetContextWithResponse(ctx, id, nil))
-	if all := ok[*client.ListTrashResponse](k, 200)(k.c.ListTrashWithResponse(ctx, &client.ListTrashParams{Context: &[]string{id}})); len(all.JSON200.Items) == 0 {
+	if all := ok[*client.ListTrashResponse](k, 200)(
+		k.c.ListTrashWithResponse(ctx, &client.ListTrashParams{Context: &[]string{id}})); len(all.JSON200.Items) == 0 {
 		k.Error("the trash does not have the context")
 	}
 	ok[*client.RestoreItemResponse](k, 200)(k.c.RestoreItemWithResponse(ctx, *item))

@@ -137,7 +137,8 @@ func spokenIn(t *testing.T, p *inProcess, id string) (texts []string) {
 		parts := transcript.Parts(r.Message)
 		voice := transcript.VoiceOf(r.Role, parts)
 		for _, part := range parts {
-			if text := strings.TrimSpace(part.Text); part.Kind == transcript.Text && text != "" && (voice == transcript.User || voice == transcript.Assistant) {
+			said := voice == transcript.User || voice == transcript.Assistant
+			if text := strings.TrimSpace(part.Text); part.Kind == transcript.Text && text != "" && said {
 				texts = append(texts, voice+": "+text)
 			}
 		}

@@ -68,7 +68,7 @@ func (f *serveFlags) tls(cmd *cobra.Command) (*tls.Config, error) {
 	case (f.cert == "") != (f.key == ""):
 		return nil, usage(cmd, "--tls-cert and --tls-key need each other")
 	case f.cert == "" && !api.IsLoopback(f.listen):
-		return nil, usage(cmd, "--listen %s: others can read what an address outside of this machine sends; use --tls-cert and --tls-key", f.listen)
+		return nil, usage(cmd, "--listen %s: an address that others can reach needs --tls-cert and --tls-key", f.listen)
 	case f.cert == "":
 		return nil, nil
 	}

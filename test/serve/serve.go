@@ -282,7 +282,7 @@ func (c *client) verify(ctx context.Context, dir string) error {
 	if err != nil {
 		return err
 	}
-	defer s.Close() //nolint:errcheck // it only reads
+	defer s.Close()
 	id, err := s.Resolve(c.id)
 	if err != nil {
 		return err
