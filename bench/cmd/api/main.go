@@ -71,8 +71,8 @@ func run(ctx context.Context, out io.Writer, o options) error {
 		}
 		rows = append(rows, some...)
 	}
-	fmt.Fprintf(out, "# The API beside the library\n\nThe library is in the process that measures, the server in another one, on loopback. %d rounds of %d operations, in turns.\n\n",
-		o.rounds, o.ops)
+	fmt.Fprintf(out, "# The API beside the library\n\nThe library is in the process that measures, the server in another one, on loopback.\n"+
+		"%d rounds of %d operations, in turns.\n\n", o.rounds, o.ops)
 	fmt.Fprint(out, "| what | goal | measured | |\n| --- | --- | --- | --- |\n")
 	for _, r := range rows {
 		verdict := "met"
