@@ -58,6 +58,12 @@ func (x *Server) getPayload(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
+// getBlob sends a payload by its hash alone.
+func (x *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
+	sum := r.PathValue("sha256")
+	return sendPayload(w, r, sum, func() (io.ReadCloser, int64, error) { return x.store.OpenPayload(r.Context(), sum) })
+}
+
 // sendPayload sends bytes of a store. They are anybody's, so a browser must not show them as a page.
 func sendPayload(w http.ResponseWriter, r *http.Request, sum string, open func() (io.ReadCloser, int64, error)) error {
 	content, size, err := open()

@@ -34,7 +34,11 @@ var operations = []operation{
 	{method: "GET", path: messages + "/{id}/body", long: true, serve: (*Server).getBody},
 	{method: "GET", path: messages + "/{id}/payloads", serve: (*Server).listPayloads},
 	{method: "GET", path: messages + "/{id}/payloads/{sha256}", long: true, serve: (*Server).getPayload},
+	{method: "GET", path: messages + "/{id}/references", serve: (*Server).listReferences},
+	{method: "GET", path: "/v1/contexts/{context}/sizes", serve: (*Server).getSizes},
+	{method: "GET", path: "/v1/blobs/{sha256}", long: true, serve: (*Server).getBlob},
 
+	{method: "GET", path: "/v1/files", serve: (*Server).listFiles},
 	{method: "GET", path: "/v1/search", serve: (*Server).search},
 	{method: "GET", path: "/v1/grep", long: true, serve: (*Server).grep},
 	{method: "POST", path: "/v1/assemble", serve: (*Server).assemble},

@@ -98,12 +98,12 @@ func labelsOf(p *parameters) (labels map[string]string) {
 	return labels
 }
 
-// queryOf reads the conditions of a search.
-func (x *Server) queryOf(p *parameters) (q search.Query, err error) {
+// conditionsOf reads the conditions that searches and lists of files have in common.
+func (x *Server) conditionsOf(p *parameters) (q search.Query, err error) {
 	q = search.Query{
 		Text: p.text("q"), Phrase: p.yes("phrase"), Branch: p.text("branch"), Roles: p.all("role"), Types: p.all("type"), Kind: p.text("kind"),
 		Labels: labelsOf(p), Project: p.text("project"), Since: p.time("since"), Until: p.time("until"), Path: p.text("path"),
-		Removed: p.yes("removed"), Bookkeeping: p.yes("bookkeeping"), Limit: p.limit(found, maxFound), Cursor: p.text("cursor"),
+		Removed: p.yes("removed"), Bookkeeping: p.yes("bookkeeping"), Cursor: p.text("cursor"),
 	}
 	q.Contexts, err = x.contextsOf(p)
 	return q, err
@@ -111,10 +111,11 @@ func (x *Server) queryOf(p *parameters) (q search.Query, err error) {
 
 func (x *Server) search(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	q, err := x.queryOf(p)
+	q, err := x.conditionsOf(p)
 	if err != nil {
 		return err
 	}
+	q.Limit = p.limit(found, maxFound)
 	if q.Text == "" && q.Path == "" {
 		p.fail("q", "a search needs q or path")
 	}

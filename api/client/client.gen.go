@@ -141,6 +141,27 @@ func (e FailureRecord) Valid() bool {
 	}
 }
 
+// Defines values for FileRowAccess.
+const (
+	FileRowAccessAttached FileRowAccess = "attached"
+	FileRowAccessRead     FileRowAccess = "read"
+	FileRowAccessWritten  FileRowAccess = "written"
+)
+
+// Valid indicates whether the value is a known member of the FileRowAccess enum.
+func (e FileRowAccess) Valid() bool {
+	switch e {
+	case FileRowAccessAttached:
+		return true
+	case FileRowAccessRead:
+		return true
+	case FileRowAccessWritten:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FindingRecord.
 const (
 	FindingRecordFinding FindingRecord = "finding"
@@ -333,6 +354,24 @@ func (e ProblemCode) Valid() bool {
 	}
 }
 
+// Defines values for ReferenceOrigin.
+const (
+	ReferenceOriginMessage ReferenceOrigin = "message"
+	ReferenceOriginTool    ReferenceOrigin = "tool"
+)
+
+// Valid indicates whether the value is a known member of the ReferenceOrigin enum.
+func (e ReferenceOrigin) Valid() bool {
+	switch e {
+	case ReferenceOriginMessage:
+		return true
+	case ReferenceOriginTool:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ContentForm.
 const (
 	ContentFormFull  ContentForm = "full"
@@ -420,6 +459,27 @@ func (e GetMessageParamsContent) Valid() bool {
 	}
 }
 
+// Defines values for ListFilesParamsAccess.
+const (
+	ListFilesParamsAccessAttached ListFilesParamsAccess = "attached"
+	ListFilesParamsAccessRead     ListFilesParamsAccess = "read"
+	ListFilesParamsAccessWritten  ListFilesParamsAccess = "written"
+)
+
+// Valid indicates whether the value is a known member of the ListFilesParamsAccess enum.
+func (e ListFilesParamsAccess) Valid() bool {
+	switch e {
+	case ListFilesParamsAccessAttached:
+		return true
+	case ListFilesParamsAccessRead:
+		return true
+	case ListFilesParamsAccessWritten:
+		return true
+	default:
+		return false
+	}
+}
+
 // Appended defines model for Appended.
 type Appended struct {
 	Branch  string             `json:"branch"`
@@ -489,6 +549,18 @@ type Branch struct {
 // BranchList defines model for BranchList.
 type BranchList struct {
 	Branches []Branch `json:"branches"`
+}
+
+// BranchSize defines model for BranchSize.
+type BranchSize struct {
+	// ArchivedBytes Of these, in packs, before compression
+	ArchivedBytes int64  `json:"archived_bytes"`
+	Branch        string `json:"branch"`
+
+	// Bytes Of a branch, those of its own messages
+	Bytes    int64              `json:"bytes"`
+	Context  openapi_types.UUID `json:"context"`
+	Messages int64              `json:"messages"`
 }
 
 // Change defines model for Change.
@@ -668,6 +740,48 @@ type FileLines struct {
 	File  string `json:"file"`
 	Lines *[]int `json:"lines,omitempty"`
 }
+
+// FileList defines model for FileList.
+type FileList struct {
+	// Behind Number of commits that the index does not have yet
+	Behind int64     `json:"behind"`
+	Files  []FileRow `json:"files"`
+
+	// Next The cursor of the next page; without it this is the last one
+	Next *string `json:"next,omitempty"`
+}
+
+// FileRow defines model for FileRow.
+type FileRow struct {
+	Access    FileRowAccess      `json:"access"`
+	Branches  []string           `json:"branches"`
+	Context   openapi_types.UUID `json:"context"`
+	CreatedAt time.Time          `json:"created_at"`
+
+	// ID Of the message
+	ID     openapi_types.UUID `json:"id"`
+	IsText bool               `json:"is_text"`
+
+	// Path As the message states it; empty for an attachment without a name
+	Path string `json:"path"`
+
+	// Payload The hash of the content, if it is a payload
+	Payload *string `json:"payload,omitempty"`
+
+	// Pointer To the path or the content in the message
+	Pointer  string `json:"pointer"`
+	Position int64  `json:"position"`
+	Role     string `json:"role"`
+
+	// Size In bytes; null if the message does not have the content
+	Size *int64 `json:"size"`
+
+	// Type The media type; empty if it is unknown
+	Type string `json:"type"`
+}
+
+// FileRowAccess defines model for FileRow.Access.
+type FileRowAccess string
 
 // Finding defines model for Finding.
 type Finding struct {
@@ -914,6 +1028,47 @@ type Problem struct {
 // ProblemCode defines model for Problem.Code.
 type ProblemCode string
 
+// Reference defines model for Reference.
+type Reference struct {
+	// Blob The hash of the file in git
+	Blob    *string            `json:"blob,omitempty"`
+	Branch  string             `json:"branch"`
+	Commit  *string            `json:"commit,omitempty"`
+	Context openapi_types.UUID `json:"context"`
+
+	// Diff What was not committed
+	Diff    *string `json:"diff,omitempty"`
+	Excerpt *string `json:"excerpt,omitempty"`
+
+	// File Relative to the root of the workspace
+	File string `json:"file"`
+
+	// ID Of the message
+	ID openapi_types.UUID `json:"id"`
+
+	// Lines The first and the last line, from 1; missing for the whole file
+	Lines    *[]int64        `json:"lines,omitempty"`
+	Origin   ReferenceOrigin `json:"origin"`
+	Position int64           `json:"position"`
+	SeenAt   *time.Time      `json:"seen_at,omitempty"`
+
+	// Size Of the lines, in bytes
+	Size *int64 `json:"size,omitempty"`
+
+	// Sum Of the lines
+	Sum *string `json:"sum,omitempty"`
+}
+
+// ReferenceOrigin defines model for Reference.Origin.
+type ReferenceOrigin string
+
+// ReferenceList defines model for ReferenceList.
+type ReferenceList struct {
+	// Problem Why some references are left out
+	Problem    *string     `json:"problem,omitempty"`
+	References []Reference `json:"references"`
+}
+
 // Restored defines model for Restored.
 type Restored struct {
 	Branch   *string             `json:"branch,omitempty"`
@@ -924,6 +1079,22 @@ type Restored struct {
 	Messages *int64              `json:"messages,omitempty"`
 	Missing  *int64              `json:"missing,omitempty"`
 	Path     string              `json:"path"`
+}
+
+// Sizes defines model for Sizes.
+type Sizes struct {
+	// ArchivedBytes Of these, in packs, before compression
+	ArchivedBytes int64 `json:"archived_bytes"`
+
+	// BlobBytes Of the blobs on disk, compressed; other contexts may share them
+	BlobBytes int64        `json:"blob_bytes"`
+	Branches  []BranchSize `json:"branches"`
+
+	// Bytes Metadata included
+	Bytes    int64              `json:"bytes"`
+	Context  openapi_types.UUID `json:"context"`
+	Messages int64              `json:"messages"`
+	Problem  *string            `json:"problem,omitempty"`
 }
 
 // Store defines model for Store.
@@ -979,6 +1150,12 @@ type IfMatch = string
 
 // MessageID defines model for messageID.
 type MessageID = openapi_types.UUID
+
+// GetBlobParams defines parameters for GetBlob.
+type GetBlobParams struct {
+	Range       *string `json:"Range,omitempty"`
+	IfNoneMatch *string `json:"If-None-Match,omitempty"`
+}
 
 // CheckParams defines parameters for Check.
 type CheckParams struct {
@@ -1117,6 +1294,12 @@ type GetPayloadParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// ListReferencesParams defines parameters for ListReferences.
+type ListReferencesParams struct {
+	// Stored Only those stored with the message
+	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
+}
+
 // RenameBranchJSONBody defines parameters for RenameBranch.
 type RenameBranchJSONBody struct {
 	Name string `json:"name"`
@@ -1133,6 +1316,58 @@ type RewindBranchParams struct {
 	// IfMatch The ETag of the context; if something was committed since, the answer is 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
 }
+
+// ListFilesParams defines parameters for ListFiles.
+type ListFilesParams struct {
+	// Q Only files of messages that a search for this finds
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Phrase `q` is one phrase
+	Phrase *bool `form:"phrase,omitempty" json:"phrase,omitempty"`
+
+	// Access How a message touches the file
+	Access *ListFilesParamsAccess `form:"access,omitempty" json:"access,omitempty"`
+
+	// Media A pattern for the media type, `-` for an unknown one
+	Media *string `form:"media,omitempty" json:"media,omitempty"`
+
+	// IsText Only files that are text, or only others
+	IsText *bool `form:"is_text,omitempty" json:"is_text,omitempty"`
+
+	// All Each time that a message touches a file, bookkeeping too; else the newest of each context
+	All *bool `form:"all,omitempty" json:"all,omitempty"`
+
+	// Context Only this context; can be repeated
+	Context *ContextFilter `form:"context,omitempty" json:"context,omitempty"`
+	Branch  *string        `form:"branch,omitempty" json:"branch,omitempty"`
+	Role    *[]string      `form:"role,omitempty" json:"role,omitempty"`
+	Type    *[]string      `form:"type,omitempty" json:"type,omitempty"`
+
+	// Kind In contexts or branches of this kind, such as `moments`, `*` for all
+	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Label KEY=VALUE; can be repeated
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Project The label `project`
+	Project *string    `form:"project,omitempty" json:"project,omitempty"`
+	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Path A pattern for the path, or for its end after a slash
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Removed Also messages that no branch shows any more
+	Removed *bool `form:"removed,omitempty" json:"removed,omitempty"`
+
+	// Bookkeeping Also records that people do not read
+	Bookkeeping *bool   `form:"bookkeeping,omitempty" json:"bookkeeping,omitempty"`
+	Limit       *int    `form:"limit,omitempty" json:"limit,omitempty"`
+	Cursor      *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// ListFilesParamsAccess defines parameters for ListFiles.
+type ListFilesParamsAccess string
 
 // GrepParams defines parameters for Grep.
 type GrepParams struct {
@@ -1330,6 +1565,15 @@ type ClientInterface interface {
 	// Corresponds with POST /v1/assemble (the `Assemble` operationId).
 	Assemble(ctx context.Context, body AssembleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetBlob Get a payload by its hash alone, or a part of it
+	//
+	// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
+	// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
+	// finds both.
+	//
+	// Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
+	GetBlob(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Check Verify contexts, or the whole store
 	//
 	// It changes nothing.
@@ -1507,6 +1751,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/payloads/{sha256} (the `GetPayload` operationId).
 	GetPayload(ctx context.Context, context ContextRef, branch BranchName, id MessageID, sha256 string, params *GetPayloadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListReferences List the references of a message to lines of files
+	//
+	// Those stored with the message, and those that its tool calls and their results imply. No file is read.
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
+	ListReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// RenameBranchWithBody Rename a branch
 	//
 	// Takes any type of body and a specified content type.
@@ -1578,6 +1829,18 @@ type ClientInterface interface {
 	//
 	// Corresponds with DELETE /v1/contexts/{context}/moments/{id} (the `RemoveMoment` operationId).
 	RemoveMoment(ctx context.Context, context ContextRef, id MessageID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetSizes Get the sizes of a context and of its branches
+	//
+	// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
+	GetSizes(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListFiles List the files that messages attach, and that tools read or write
+	//
+	// The newest first. A file must meet all conditions.
+	//
+	// Corresponds with GET /v1/files (the `ListFiles` operationId).
+	ListFiles(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Grep Find lines that match a regular expression
 	//
@@ -1653,6 +1916,25 @@ func (c *Client) AssembleWithBody(ctx context.Context, contentType string, body 
 // Corresponds with POST /v1/assemble (the `Assemble` operationId).
 func (c *Client) Assemble(ctx context.Context, body AssembleJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewAssembleRequest(c.Server, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetBlob Get a payload by its hash alone, or a part of it
+//
+// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
+// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
+// finds both.
+//
+// Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
+func (c *Client) GetBlob(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetBlobRequest(c.Server, sha256, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2070,6 +2352,23 @@ func (c *Client) GetPayload(ctx context.Context, context ContextRef, branch Bran
 	return c.Client.Do(req)
 }
 
+// ListReferences List the references of a message to lines of files
+//
+// Those stored with the message, and those that its tool calls and their results imply. No file is read.
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
+func (c *Client) ListReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListReferencesRequest(c.Server, context, branch, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // RenameBranchWithBody Rename a branch
 //
 // Takes any type of body and a specified content type.
@@ -2242,6 +2541,38 @@ func (c *Client) RemoveMoment(ctx context.Context, context ContextRef, id Messag
 	return c.Client.Do(req)
 }
 
+// GetSizes Get the sizes of a context and of its branches
+//
+// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
+func (c *Client) GetSizes(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetSizesRequest(c.Server, context)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListFiles List the files that messages attach, and that tools read or write
+//
+// The newest first. A file must meet all conditions.
+//
+// Corresponds with GET /v1/files (the `ListFiles` operationId).
+func (c *Client) ListFiles(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListFilesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // Grep Find lines that match a regular expression
 //
 // It reads all messages and needs no index.
@@ -2399,6 +2730,66 @@ func NewAssembleRequestWithBody(server string, contentType string, body io.Reade
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewGetBlobRequest constructs an http.Request for the GetBlob method
+func NewGetBlobRequest(server string, sha256 string, params *GetBlobParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "sha256", sha256, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/blobs/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.Range != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Range", *params.Range, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Range", headerParam0)
+		}
+
+		if params.IfNoneMatch != nil {
+			var headerParam1 string
+
+			headerParam1, err = runtime.StyleParamWithOptions("simple", false, "If-None-Match", *params.IfNoneMatch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("If-None-Match", headerParam1)
+		}
+
+	}
 
 	return req, nil
 }
@@ -3671,6 +4062,81 @@ func NewGetPayloadRequest(server string, context ContextRef, branch BranchName, 
 	return req, nil
 }
 
+// NewListReferencesRequest constructs an http.Request for the ListReferences method
+func NewListReferencesRequest(server string, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/messages/%s/references", pathParam0, pathParam1, pathParam2)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Stored != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewRenameBranchRequest calls the generic RenameBranch builder with application/json body
 func NewRenameBranchRequest(server string, context ContextRef, branch BranchName, body RenameBranchJSONRequestBody) (*http.Request, error) {
 	var bodyReader io.Reader
@@ -3963,6 +4429,322 @@ func NewRemoveMomentRequest(server string, context ContextRef, id MessageID) (*h
 	}
 
 	req, err := http.NewRequest(http.MethodDelete, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetSizesRequest constructs an http.Request for the GetSizes method
+func NewGetSizesRequest(server string, context ContextRef) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/sizes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListFilesRequest constructs an http.Request for the ListFiles method
+func NewListFilesRequest(server string, params *ListFilesParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/files")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Phrase != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "phrase", *params.Phrase, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Access != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "access", *params.Access, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Media != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "media", *params.Media, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IsText != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "is_text", *params.IsText, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.All != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "all", *params.All, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Context != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "context", *params.Context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Branch != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "branch", *params.Branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Role != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "role", *params.Role, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Removed != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "removed", *params.Removed, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Bookkeeping != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bookkeeping", *params.Bookkeeping, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -4596,6 +5378,17 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with POST /v1/assemble (the `Assemble` operationId).
 	AssembleWithResponse(ctx context.Context, body AssembleJSONRequestBody, reqEditors ...RequestEditorFn) (*AssembleResponse, error)
 
+	// GetBlobWithResponse Get a payload by its hash alone, or a part of it
+	//
+	// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
+	// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
+	// finds both.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
+	GetBlobWithResponse(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*GetBlobResponse, error)
+
 	// CheckWithResponse Verify contexts, or the whole store
 	//
 	// It changes nothing.
@@ -4797,6 +5590,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/payloads/{sha256} (the `GetPayload` operationId).
 	GetPayloadWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, sha256 string, params *GetPayloadParams, reqEditors ...RequestEditorFn) (*GetPayloadResponse, error)
 
+	// ListReferencesWithResponse List the references of a message to lines of files
+	//
+	// Those stored with the message, and those that its tool calls and their results imply. No file is read.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
+	ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error)
+
 	// RenameBranchWithBodyWithResponse Rename a branch
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -4872,6 +5674,22 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with DELETE /v1/contexts/{context}/moments/{id} (the `RemoveMoment` operationId).
 	RemoveMomentWithResponse(ctx context.Context, context ContextRef, id MessageID, reqEditors ...RequestEditorFn) (*RemoveMomentResponse, error)
+
+	// GetSizesWithResponse Get the sizes of a context and of its branches
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
+	GetSizesWithResponse(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*GetSizesResponse, error)
+
+	// ListFilesWithResponse List the files that messages attach, and that tools read or write
+	//
+	// The newest first. A file must meet all conditions.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/files (the `ListFiles` operationId).
+	ListFilesWithResponse(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*ListFilesResponse, error)
 
 	// GrepWithResponse Find lines that match a regular expression
 	//
@@ -5024,6 +5842,68 @@ func (r AssembleResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r AssembleResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetBlobResponse200Headers the declared response headers of an HTTP 200 response for GetBlob
+type GetBlobResponse200Headers struct {
+	ETag *string
+}
+
+// GetBlobResponse206Headers the declared response headers of an HTTP 206 response for GetBlob
+type GetBlobResponse206Headers struct {
+	ETag *string
+}
+
+type GetBlobResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetBlobResponse200Headers
+	// Headers206 the parsed response headers for an HTTP 206 response
+	Headers206 *GetBlobResponse206Headers
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetBlobResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetBlobResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetBlobResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetBlobResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetBlobResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetBlobResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6020,6 +6900,61 @@ func (r GetPayloadResponse) ContentType() string {
 	return ""
 }
 
+type ListReferencesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReferenceList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListReferencesResponse) GetJSON200() *ReferenceList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListReferencesResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListReferencesResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListReferencesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListReferencesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListReferencesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListReferencesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type RenameBranchResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -6344,6 +7279,116 @@ func (r RemoveMomentResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r RemoveMomentResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type GetSizesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Sizes
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetSizesResponse) GetJSON200() *Sizes {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetSizesResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetSizesResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetSizesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetSizesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetSizesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetSizesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListFilesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *FileList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListFilesResponse) GetJSON200() *FileList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListFilesResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListFilesResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListFilesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListFilesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListFilesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListFilesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -6712,6 +7757,23 @@ func (c *ClientWithResponses) AssembleWithResponse(ctx context.Context, body Ass
 	return ParseAssembleResponse(rsp)
 }
 
+// GetBlobWithResponse Get a payload by its hash alone, or a part of it
+//
+// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
+// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
+// finds both.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
+func (c *ClientWithResponses) GetBlobWithResponse(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*GetBlobResponse, error) {
+	rsp, err := c.GetBlob(ctx, sha256, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetBlobResponse(rsp)
+}
+
 // CheckWithResponse Verify contexts, or the whole store
 //
 // It changes nothing.
@@ -7051,6 +8113,21 @@ func (c *ClientWithResponses) GetPayloadWithResponse(ctx context.Context, contex
 	return ParseGetPayloadResponse(rsp)
 }
 
+// ListReferencesWithResponse List the references of a message to lines of files
+//
+// Those stored with the message, and those that its tool calls and their results imply. No file is read.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
+func (c *ClientWithResponses) ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error) {
+	rsp, err := c.ListReferences(ctx, context, branch, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListReferencesResponse(rsp)
+}
+
 // RenameBranchWithBodyWithResponse Rename a branch
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -7185,6 +8262,34 @@ func (c *ClientWithResponses) RemoveMomentWithResponse(ctx context.Context, cont
 		return nil, err
 	}
 	return ParseRemoveMomentResponse(rsp)
+}
+
+// GetSizesWithResponse Get the sizes of a context and of its branches
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
+func (c *ClientWithResponses) GetSizesWithResponse(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*GetSizesResponse, error) {
+	rsp, err := c.GetSizes(ctx, context, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetSizesResponse(rsp)
+}
+
+// ListFilesWithResponse List the files that messages attach, and that tools read or write
+//
+// The newest first. A file must meet all conditions.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/files (the `ListFiles` operationId).
+func (c *ClientWithResponses) ListFilesWithResponse(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*ListFilesResponse, error) {
+	rsp, err := c.ListFiles(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListFilesResponse(rsp)
 }
 
 // GrepWithResponse Find lines that match a regular expression
@@ -7344,6 +8449,68 @@ func ParseAssembleResponse(rsp *http.Response) (*AssembleResponse, error) {
 		}
 		response.ApplicationProblemJSON5XX = &dest
 
+	}
+
+	return response, nil
+}
+
+// ParseGetBlobResponse parses an HTTP response from a GetBlobWithResponse call
+func ParseGetBlobResponse(rsp *http.Response) (*GetBlobResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetBlobResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 304:
+		break // No content-type
+
+	case rsp.StatusCode == 416:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetBlobResponse200Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	case rsp.StatusCode == 206:
+		var headers GetBlobResponse206Headers
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers206 = &headers
 	}
 
 	return response, nil
@@ -8154,6 +9321,46 @@ func ParseGetPayloadResponse(rsp *http.Response) (*GetPayloadResponse, error) {
 	return response, nil
 }
 
+// ParseListReferencesResponse parses an HTTP response from a ListReferencesWithResponse call
+func ParseListReferencesResponse(rsp *http.Response) (*ListReferencesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListReferencesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReferenceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseRenameBranchResponse parses an HTTP response from a RenameBranchWithResponse call
 func ParseRenameBranchResponse(rsp *http.Response) (*RenameBranchResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -8383,6 +9590,86 @@ func ParseRemoveMomentResponse(rsp *http.Response) (*RemoveMomentResponse, error
 	switch {
 	case rsp.StatusCode == 204:
 		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetSizesResponse parses an HTTP response from a GetSizesWithResponse call
+func ParseGetSizesResponse(rsp *http.Response) (*GetSizesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetSizesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Sizes
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListFilesResponse parses an HTTP response from a ListFilesWithResponse call
+func ParseListFilesResponse(rsp *http.Response) (*ListFilesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListFilesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest FileList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

@@ -276,6 +276,7 @@ func (k *kit) find(id string) {
 		k.Errorf("moments: %+v", all.JSON200)
 	}
 	ok[*client.RemoveMomentResponse](k, 204)(k.c.RemoveMomentWithResponse(ctx, id, kept.JSON201.ID))
+	k.files(id)
 	ok[*client.CheckResponse](k, 200)(k.c.CheckWithResponse(ctx, &client.CheckParams{ReadData: ptr(true)}))
 }
 

@@ -6,21 +6,10 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type sizeRecord struct {
-	Record        string `json:"record"`
-	Context       string `json:"context"`
-	Branch        string `json:"branch,omitempty"` // none for the whole context
-	Messages      int64  `json:"messages"`
-	Bytes         int64  `json:"bytes"`
-	ArchivedBytes int64  `json:"archived_bytes"`
-	BlobBytes     *int64 `json:"blob_bytes,omitempty"` // of one whole context: on disk, even if shared with others
-	Disk          *int64 `json:"disk_bytes,omitempty"` // of a whole context: its folder, without blobs
-	Problem       string `json:"problem,omitempty"`
-}
 
 // diskRecord is what the files of a kind take.
 type diskRecord struct {
@@ -115,11 +104,10 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) 
 	return listProblems(all)
 }
 
-func sizeOf(s ctxdir.Summary) sizeRecord {
-	return sizeRecord{
-		Record: "size", Context: s.ID.String(), Messages: s.Messages, Bytes: s.Bytes, ArchivedBytes: s.Archived,
-		Problem: problemText(s.Problem),
-	}
+func sizeOf(s ctxdir.Summary) record.Size {
+	size := record.OfSize(s)
+	size.Record = "size"
+	return size
 }
 
 func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Context, apparent bool) error {
@@ -146,9 +134,8 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}, names: []int{2}}
 	for _, b := range branches {
-		r := sizeRecord{
-			Record: "size", Context: c.ID().String(), Branch: b.Name, Messages: b.Messages, Bytes: b.Bytes, ArchivedBytes: b.Archived,
-		}
+		r := record.OfBranchSize(c, b)
+		r.Record = "size"
 		t.add(r, humanSize(b.Bytes), humanCount(b.Messages), b.Name)
 	}
 	t.add(whole, humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")

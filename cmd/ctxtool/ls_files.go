@@ -8,27 +8,11 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type fileRowRecord struct {
-	Record    string    `json:"record"`
-	Path      string    `json:"path"`
-	Access    string    `json:"access"`
-	Type      string    `json:"type"`
-	Size      *int64    `json:"size"` // null if the message does not have the content
-	IsText    bool      `json:"is_text"`
-	CreatedAt time.Time `json:"created_at"`
-	Context   string    `json:"context"`
-	Branches  []string  `json:"branches"`
-	Position  int64     `json:"position"`
-	ID        string    `json:"id"`
-	Role      string    `json:"role"`
-	Pointer   string    `json:"pointer"`
-	Payload   string    `json:"payload,omitempty"`
-}
 
 type filesSummary struct {
 	Record string `json:"record"`
@@ -184,15 +168,9 @@ func (a *app) fileTable(s *ctxdir.Store, rows []search.FileRow) error {
 
 func (a *app) fileRowRecords(rows []search.FileRow, limit int, behind int64) error {
 	for i := range rows {
-		r := &rows[i]
-		size := &r.Size
-		if r.Size < 0 {
-			size = nil
-		}
-		err := a.record(fileRowRecord{
-			"file_row", r.Path, r.Access, r.Type, size, r.IsText, r.At, r.Context.String(), listed(r.Branches), r.Position, r.ID.String(),
-			r.Role, r.Pointer, r.Payload,
-		})
+		r := record.OfFileRow(&rows[i])
+		r.Record = "file_row"
+		err := a.record(r)
 		if err != nil {
 			return err
 		}

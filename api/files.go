@@ -1,0 +1,134 @@
+package api
+
+import (
+	"net/http"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/reference"
+	"github.com/ctxdir/ctxdir/search"
+)
+
+type fileList struct {
+	Files  []record.FileRow `json:"files"`
+	Next   string           `json:"next,omitempty"`
+	Behind int64            `json:"behind"` // commits that the index does not have yet
+}
+
+// fileQueryOf reads the conditions of a list of files.
+func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
+	q.Query, err = x.conditionsOf(p)
+	q.Limit = p.limit(listed, maxListed)
+	q.Access, q.Type = p.text("access"), p.text("media")
+	if q.Access != "" {
+		p.oneOf("access", search.Attached, search.Read, search.Written)
+	}
+	if p.has("is_text") {
+		is := p.yes("is_text")
+		q.IsText = &is
+	}
+	p.known = append(p.known, "is_text")
+	q.Newest = !p.yes("all")
+	q.Bookkeeping = q.Bookkeeping || !q.Newest
+	return q, err
+}
+
+// listFiles lists the files that messages attach, and that tools read or write, the newest first.
+func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	q, err := x.fileQueryOf(p)
+	if err != nil {
+		return err
+	}
+	if err := p.done(); err != nil {
+		return err
+	}
+	index, behind, err := x.index.current(r.Context())
+	if err != nil {
+		return err
+	}
+	all := fileList{Files: []record.FileRow{}, Behind: behind}
+	for row, err := range index.Files(r.Context(), q) {
+		if err != nil {
+			return err
+		}
+		all.Files = append(all.Files, record.OfFileRow(&row))
+		all.Next = row.Cursor
+	}
+	if len(all.Files) < q.Limit {
+		all.Next = ""
+	}
+	return sendDocument(w, http.StatusOK, all)
+}
+
+type referenceList struct {
+	References []record.Reference `json:"references"`
+	Problem    string             `json:"problem,omitempty"` // why some were left out
+}
+
+// listReferences lists the references of a message: those stored with it, and those that its tool calls imply. Paths
+// become relative to the project of the context, as the store states it. No file of a working tree is read.
+func (x *Server) listReferences(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	stored := p.yes("stored")
+	if err := p.done(); err != nil {
+		return err
+	}
+	id, err := parseID(r.PathValue("id"))
+	if err != nil {
+		return err
+	}
+	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
+		m, err := b.Message(r.Context(), id)
+		if err != nil {
+			return err
+		}
+		if m.Unavailable != nil {
+			return m.Unavailable
+		}
+		var folders []string
+		if project := c.Metadata().Labels["project"]; project != "" {
+			folders = append(folders, project)
+		}
+		refs, err := reference.Stored(m)
+		if !stored {
+			refs, err = reference.Of(r.Context(), m, folders...)
+		}
+		if r.Context().Err() != nil {
+			return r.Context().Err()
+		}
+		list := referenceList{References: []record.Reference{}, Problem: record.Problem(err)}
+		for i := range refs {
+			list.References = append(list.References, record.OfReference(c, b.Name(), m, &refs[i]))
+		}
+		return sendDocument(w, http.StatusOK, list)
+	})
+}
+
+type sizesDocument struct {
+	record.Size
+	Branches []record.Size `json:"branches"`
+}
+
+// getSizes sends the sizes of a context and of its branches, as the index has them.
+func (x *Server) getSizes(w http.ResponseWriter, r *http.Request) error {
+	if err := parametersOf(r).done(); err != nil {
+		return err
+	}
+	return x.withContext(r, func(c *ctxdir.Context) error {
+		branches, err := c.Branches(r.Context())
+		if err != nil {
+			return err
+		}
+		blobs, err := c.BlobBytes(r.Context())
+		if err != nil {
+			return err
+		}
+		d := sizesDocument{record.OfSize(c.Summary()), []record.Size{}}
+		d.BlobBytes = &blobs
+		for _, b := range branches {
+			d.Branches = append(d.Branches, record.OfBranchSize(c, b))
+		}
+		return sendDocument(w, http.StatusOK, d)
+	})
+}
