@@ -297,7 +297,7 @@ func (x *Server) removeContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	after, err := x.grace()
+	after, err := record.Grace(x.store)
 	if err != nil {
 		return err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
 )
 
@@ -47,7 +48,12 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	all := examples(t, "../docs/API.md")
-	k := newKit(t, api.Options{Version: "1.0"})
+	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithFilesOnReturn()) // a payload then has its blob when the append returns
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	k := serve(t, s, api.Options{Version: "1.0"}, func(*api.Server) {})
 	var script strings.Builder
 	for i, e := range all {
 		fmt.Fprintf(&script, "%s\nprintf '\\036%d\\n'\n", e.command, i)

@@ -113,14 +113,11 @@ func (x *Server) listMessages(w http.ResponseWriter, r *http.Request) error {
 }
 
 func writeMessage(ctx context.Context, out *bufio.Writer, m *ctxdir.Message, branch string, content record.Content) error {
-	head := record.OfMessage(m, branch)
-	if content == record.None && m.Unavailable == nil {
-		size := record.FullSize(m)
-		head.Bytes = &size
-		_, err := out.Write(append(record.Encode(head), '\n'))
+	l, err := record.Load(ctx, m, content)
+	if err != nil {
 		return err
 	}
-	return record.WriteMessage(ctx, out, m, head, content)
+	return l.Write(ctx, out, l.Head(branch))
 }
 
 // withMessage calls f with the message in the path. One that cannot be read is an error.

@@ -33,18 +33,6 @@ type trashList struct {
 	Failures []contextFailure `json:"failures,omitempty"` // trash that could not be read
 }
 
-// week is how long items stay in the trash by default.
-const week = 7 * 24 * time.Hour
-
-// grace is how long items stay in the trash.
-func (x *Server) grace() (time.Duration, error) {
-	settings, err := x.store.Settings()
-	if settings.TrashGrace == 0 {
-		settings.TrashGrace = week
-	}
-	return settings.TrashGrace, err
-}
-
 func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	var ids []uuid.UUID
@@ -61,7 +49,7 @@ func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
 	if err := p.done(); err != nil {
 		return err
 	}
-	after, err := x.grace()
+	after, err := record.Grace(x.store)
 	if err != nil {
 		return err
 	}

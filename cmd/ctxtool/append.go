@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -147,7 +148,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 		return d, nil
 	}
 	d.CreatedAt = time.Now().UTC()
-	d.Body = encode(struct {
+	d.Body = record.Encode(struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
 	}{f.role, text})

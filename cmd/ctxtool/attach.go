@@ -16,6 +16,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
@@ -68,7 +69,7 @@ func multipartDraft(role, text string, paths []string) (ctxdir.Draft, error) {
 		source := fileSource{"base64", mediaType, ""}
 		content.Content = append(content.Content, fileContent{kind, filepath.ToSlash(filepath.Clean(p)), source})
 	}
-	return ctxdir.Draft{Body: encode(content), Attachments: attachments}, nil
+	return ctxdir.Draft{Body: record.Encode(content), Attachments: attachments}, nil
 }
 
 // openRegular opens a regular file. A FIFO would wait for its writer, and a device might never end.

@@ -8,27 +8,20 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
 type branchRecord struct {
-	Record   string `json:"record"`
-	Name     string `json:"name"`
-	Parent   string `json:"parent,omitempty"`
-	Base     *int64 `json:"base,omitempty"`
-	Messages int64  `json:"messages"`
-	Bytes    int64  `json:"bytes"`
-	Active   bool   `json:"active"`
-	DryRun   bool   `json:"dry_run,omitempty"`
+	record.Branch
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 func branchRow(b ctxdir.BranchInfo) branchRecord {
-	r := branchRecord{Record: "branch", Name: b.Name, Parent: b.Parent, Messages: b.Messages, Bytes: b.Bytes, Active: b.Active}
-	if b.Parent != "" {
-		r.Base = &b.Base
-	}
+	r := branchRecord{Branch: record.OfBranch(b)}
+	r.Record = "branch"
 	return r
 }
 

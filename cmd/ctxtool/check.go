@@ -4,19 +4,9 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
-
-type findingRecord struct {
-	Record     string `json:"record"`
-	Context    string `json:"context,omitempty"`
-	Kind       string `json:"kind"`
-	Severity   string `json:"severity"`
-	Path       string `json:"path,omitempty"`
-	ID         string `json:"id,omitempty"`
-	Detail     string `json:"detail"`
-	Repairable bool   `json:"repairable"`
-}
 
 func (a *app) checkCmd() *cobra.Command {
 	var o ctxdir.CheckOptions
@@ -56,7 +46,8 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 				unrepairable++
 			}
 		}
-		r := findingRecord{"finding", idText(f.Context), f.Kind, f.Severity, f.Path, idText(f.ID), f.Detail, f.Repairable}
+		r := record.OfFinding(f)
+		r.Record = "finding"
 		if err := v.print(f, r); err != nil {
 			return err
 		}

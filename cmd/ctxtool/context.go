@@ -8,45 +8,10 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type contextSource struct {
-	Context  string `json:"context"`
-	Branch   string `json:"branch"`
-	Position int64  `json:"position"`
-	ID       string `json:"id"`
-}
-
-type contextItem struct {
-	Record    string  `json:"record"`
-	Kind      string  `json:"kind"`
-	Strategy  string  `json:"strategy"`
-	Context   string  `json:"context,omitempty"` // of the workspace's instructions there is none
-	Branch    string  `json:"branch"`
-	Position  *int64  `json:"position,omitempty"`
-	ID        string  `json:"id,omitempty"`
-	Role      string  `json:"role,omitempty"`
-	CreatedAt string  `json:"created_at,omitempty"`
-	Tokens    int     `json:"tokens"`
-	Score     float64 `json:"score,omitempty"`
-	Text      string  `json:"text"`
-	Why       string  `json:"why,omitempty"`
-
-	From []contextSource `json:"from,omitempty"` // of a summary
-}
-
-type leftOutRecord struct {
-	Record  string  `json:"record"`
-	Kind    string  `json:"kind"`
-	Items   int     `json:"items"`
-	Reason  string  `json:"reason"`
-	Best    float64 `json:"best_score"`
-	Context string  `json:"context,omitempty"`
-	Branch  string  `json:"branch"`
-	ID      string  `json:"id,omitempty"`
-}
 
 type contextSummary struct {
 	Record     string   `json:"record"`
@@ -185,38 +150,21 @@ func pinned(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, a
 
 func (a *app) assemblyRecords(done *assemble.Assembly) error {
 	for i := range done.Items {
-		it := &done.Items[i]
-		r := contextItem{
-			Record: "item", Kind: string(it.Kind), Strategy: it.Strategy, Context: idOrNone(it.Context), Branch: it.Branch, Role: it.Role,
-			Tokens: it.Tokens, Score: it.Score, Text: it.Text, Why: it.Why,
-		}
-		if it.Position >= 0 {
-			r.Position, r.ID = &it.Position, it.ID.String()
-		}
-		if !it.At.IsZero() {
-			r.CreatedAt = it.At.Format("2006-01-02T15:04:05.999999999Z07:00")
-		}
-		for _, s := range it.From {
-			r.From = append(r.From, contextSource{s.Context.String(), s.Branch, s.Position, s.ID.String()})
-		}
+		r := record.OfItem(&done.Items[i])
+		r.Record = "item"
 		if err := a.record(r); err != nil {
 			return err
 		}
 	}
-	for _, l := range done.LeftOut {
-		r := leftOutRecord{
-			Record: "left_out", Kind: string(l.Kind), Items: l.Items, Reason: l.Reason, Best: l.Best,
-			Context: idOrNone(l.Example.Context), Branch: l.Example.Branch,
-		}
-		if l.Example.Position >= 0 {
-			r.ID = l.Example.ID.String()
-		}
+	for i := range done.LeftOut {
+		r := record.OfLeftOut(&done.LeftOut[i])
+		r.Record = "left_out"
 		if err := a.record(r); err != nil {
 			return err
 		}
 	}
 	return a.record(contextSummary{
-		"summary", done.Tokens, done.MaxTokens, done.Tokenizer, len(done.Items), listed(done.Strategies), done.Behind,
+		"summary", done.Tokens, done.MaxTokens, done.Tokenizer, len(done.Items), record.List(done.Strategies), done.Behind,
 	})
 }
 
@@ -237,11 +185,4 @@ func (a *app) explain(done *assemble.Assembly) {
 	for _, l := range done.LeftOut {
 		a.note("left out: %s (%s)", count(l.Items, string(l.Kind)), l.Reason)
 	}
-}
-
-func idOrNone(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()
 }

@@ -6,6 +6,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
+
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // conversation shows messages as people read them: tool calls with their results, and no bookkeeping of agent tools.
@@ -13,13 +15,13 @@ type conversation struct {
 	all     bool // bookkeeping, too
 	read    bool // by people: commands are as typed, and what they print is a result
 	noTools bool // without messages that have only results of tools, which Claude Code gives the role of the user
-	show    func(*transcript.Turn[*loadedMessage]) error
-	turns   transcript.Turns[*loadedMessage]
+	show    func(*transcript.Turn[*record.Loaded]) error
+	turns   transcript.Turns[*record.Loaded]
 	leftOut int // records of bookkeeping
 }
 
 // add adds the next message, which shows once its tool results have come.
-func (v *conversation) add(m *loadedMessage) error {
+func (v *conversation) add(m *record.Loaded) error {
 	v.turns.Show = v.show
 	if m.Unavailable != nil {
 		return v.turns.Add(m, "", nil, 0)
@@ -37,7 +39,7 @@ func (v *conversation) add(m *loadedMessage) error {
 }
 
 // partsOf is the voice of a message, and its parts to show; ok is false for bookkeeping.
-func (v *conversation) partsOf(m *loadedMessage) (voice string, parts []transcript.Part, ok bool) {
+func (v *conversation) partsOf(m *record.Loaded) (voice string, parts []transcript.Part, ok bool) {
 	if !v.all && (message.IsBookkeeping(m.Role) || transcript.Bookkeeping(m.Body)) {
 		return "", nil, false
 	}
@@ -82,7 +84,7 @@ func asTyped(parts []transcript.Part) []transcript.Part {
 }
 
 // one shows a message alone.
-func (v *conversation) one(m *loadedMessage) error {
+func (v *conversation) one(m *record.Loaded) error {
 	if err := v.add(m); err != nil {
 		return err
 	}

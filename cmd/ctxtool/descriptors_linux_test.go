@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // damageReport matches reports of damage.
@@ -98,7 +99,7 @@ func TestRefusalHints(t *testing.T) {
 				t.Errorf("%v: the problem: %q", err, got)
 			}
 			l := incompleteCount{}
-			l.add(&loadedMessage{Message: &ctxdir.Message{Unavailable: err}})
+			l.add(&record.Loaded{Message: &ctxdir.Message{Unavailable: err}})
 			if got := hint(l.err(ctxdir.Summary{}.ID)); !strings.Contains(got, want) {
 				t.Errorf("%v: messages: %q", err, got)
 			}

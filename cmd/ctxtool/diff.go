@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -112,14 +113,11 @@ func (a *app) diffPart(
 	}
 	print, flush := a.messagePrinter(ctx, c, b.Name(), f)
 	err := eachMessage(ctx, b, common, math.MaxInt64, func(m *ctxdir.Message) error {
-		s := &loadedMessage{Message: m}
-		if !f.noContent {
-			var err error
-			if s, err = loadMessage(ctx, m, !a.json); err != nil {
-				return err
-			}
+		s, err := record.Load(ctx, m, a.content(f.noContent))
+		if err != nil {
+			return err
 		}
-		err := print(s)
+		err = print(s)
 		lacks.add(s)
 		return err
 	})

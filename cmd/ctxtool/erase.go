@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -131,7 +132,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 			a.warn(errorRecord{Error: fmt.Sprintf("message %s could not be examined: %s", e.Message, why)})
 			return nil
 		}
-		r := erasedRecord{"erased", c.String(), idText(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, idText(e.With)}
+		r := erasedRecord{"erased", c.String(), record.ID(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, record.ID(e.With)}
 		if e.Kind == ctxdir.KindForeign {
 			r.Record = "foreign"
 		}

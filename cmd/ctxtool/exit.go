@@ -8,6 +8,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -126,7 +127,7 @@ func (a *app) fail(rec errorRecord) {
 	_ = a.out.Flush() // see note
 	if a.json {
 		rec.Record = "error"
-		line := append(encode(rec), '\n')
+		line := append(record.Encode(rec), '\n')
 		if _, ok := displayOf(a.stderr); ok {
 			line = (&sanitiser{json: true}).shown(line)
 		}

@@ -13,13 +13,14 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
 // exporter writes a branch in one format.
 type exporter interface {
 	begin(c *ctxdir.Metadata, branch string) error
-	message(ctx context.Context, m *loadedMessage) error
+	message(ctx context.Context, m *record.Loaded) error
 	end() error
 	omitted() omissions // what the format cannot hold
 }
@@ -126,7 +127,11 @@ func (a *app) export(
 	var lacks incompleteCount
 	err = forEach(messages, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
-		s, err := loadMessage(ctx, m, format.forPeople)
+		content := record.Full
+		if format.forPeople {
+			content = record.Texts
+		}
+		s, err := record.Load(ctx, m, content)
 		if err != nil {
 			return err
 		}
@@ -140,7 +145,7 @@ func (a *app) export(
 			a.note("left out %s: it was erased", name)
 		case lacks.add(s):
 			bar.clear()
-			text := fmt.Sprintf("%s is incomplete: %v", name, s.missing)
+			text := fmt.Sprintf("%s is incomplete: %v", name, s.Missing)
 			if m.Unavailable != nil {
 				text = fmt.Sprintf("left out %s: %v", name, m.Unavailable)
 			}

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
@@ -75,7 +76,7 @@ type toolResult struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-func (e *anthropicExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *anthropicExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	if t.Message.Unavailable != nil {
 		return nil
 	}

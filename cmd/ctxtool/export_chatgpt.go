@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
@@ -45,7 +46,8 @@ func (e *chatGPTExport) begin(c *ctxdir.Metadata, branch string) error {
 	e.start = sessionOf(c)
 	e.last = &chatGPTNode{ID: ctxdir.DerivedID(c.ID, "root"), Children: []uuid.UUID{}}
 	head := `[{"id":` + string(textOf(c.ID.String())) + `,"title":` + string(textOf(c.Title)) +
-		`,"create_time":` + string(encode(seconds(c.CreatedAt))) + `,"update_time":` + string(encode(seconds(c.UpdatedAt))) + `,"mapping":{`
+		`,"create_time":` + string(record.Encode(seconds(c.CreatedAt))) +
+		`,"update_time":` + string(record.Encode(seconds(c.UpdatedAt))) + `,"mapping":{`
 	if _, err := io.WriteString(e.w, head); err != nil {
 		return err
 	}
@@ -75,7 +77,7 @@ func (e *chatGPTExport) end() error {
 	return err
 }
 
-func (e *chatGPTExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *chatGPTExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -141,6 +143,6 @@ func (o *jsonMembers) member(key string, v any) error {
 		separator = ",\n  "
 	}
 	o.begun = true
-	_, err := io.WriteString(o.w, separator+string(textOf(key))+":"+string(encode(v)))
+	_, err := io.WriteString(o.w, separator+string(textOf(key))+":"+string(record.Encode(v)))
 	return err
 }

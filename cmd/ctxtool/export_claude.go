@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
@@ -48,8 +49,8 @@ func (e *claudeExport) begin(c *ctxdir.Metadata, branch string) error {
 }
 
 // message writes a record of Claude Code as it is, in its place.
-func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
-	m, err := m.inMemory(ctx)
+func (e *claudeExport) message(ctx context.Context, m *record.Loaded) error {
+	m, err := m.InMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -59,7 +60,7 @@ func (e *claudeExport) message(ctx context.Context, m *loadedMessage) error {
 	return e.add(m)
 }
 
-func (e *claudeExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *claudeExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -94,7 +95,7 @@ func (e *claudeExport) record(role string, content []any, id uuid.UUID, at time.
 	if role == transcript.Assistant {
 		message["type"], message["model"], message["id"] = "message", "<synthetic>", "msg_"+strings.ReplaceAll(id.String(), "-", "")
 	}
-	r := claudeRecord{e.last, false, "external", e.start.cwd, e.start.id, "0.0.0", role, encode(message), id, sessionTime(at)}
+	r := claudeRecord{e.last, false, "external", e.start.cwd, e.start.id, "0.0.0", role, record.Encode(message), id, sessionTime(at)}
 	e.last = &id
 	return e.line(r)
 }

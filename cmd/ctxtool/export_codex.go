@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
@@ -63,8 +64,8 @@ func (e *codexExport) begin(c *ctxdir.Metadata, branch string) error {
 }
 
 // message writes a record of Codex as it is, in its place.
-func (e *codexExport) message(ctx context.Context, m *loadedMessage) error {
-	m, err := m.inMemory(ctx)
+func (e *codexExport) message(ctx context.Context, m *record.Loaded) error {
+	m, err := m.InMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -91,7 +92,7 @@ func (e *codexExport) begun() error {
 	return e.line(meta)
 }
 
-func (e *codexExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *codexExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -145,7 +146,7 @@ func (e *codexExport) turn(t *transcript.Turn[*loadedMessage]) error {
 }
 
 // timeOf is the time of a message, or that of the one before it.
-func (s *session) timeOf(m *loadedMessage) time.Time {
+func (s *session) timeOf(m *record.Loaded) time.Time {
 	if !m.CreatedAt.IsZero() {
 		s.at = m.CreatedAt
 	}

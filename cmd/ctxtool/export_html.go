@@ -14,6 +14,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/yuin/goldmark"
 	gfm "github.com/yuin/goldmark/extension"
@@ -62,7 +63,7 @@ func (e *htmlExport) begin(c *ctxdir.Metadata, branch string) error {
 	return err
 }
 
-func (e *htmlExport) message(_ context.Context, m *loadedMessage) error { return e.add(m) }
+func (e *htmlExport) message(_ context.Context, m *record.Loaded) error { return e.add(m) }
 
 func (e *htmlExport) omitted() omissions { return omissions{} }
 
@@ -74,7 +75,7 @@ func (e *htmlExport) end() error {
 	return err
 }
 
-func (e *htmlExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *htmlExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	var b strings.Builder
 	for _, p := range t.Parts {
@@ -104,7 +105,7 @@ func (e *htmlExport) turn(t *transcript.Turn[*loadedMessage]) error {
 	return err
 }
 
-func (e *htmlExport) part(m *loadedMessage, p *transcript.Part) string {
+func (e *htmlExport) part(m *record.Loaded, p *transcript.Part) string {
 	switch p.Kind {
 	case transcript.Text:
 		return "<div class=\"text\">" + htmlText(p.Text) + "</div>\n"
@@ -179,7 +180,7 @@ const maxEmbedded = 16 << 20
 // embeddedTypes are the images that a page shows. SVG is not among them: it can hold scripts.
 var embeddedTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
-func (e *htmlExport) attachment(m *loadedMessage, p *transcript.Part) string {
+func (e *htmlExport) attachment(m *record.Loaded, p *transcript.Part) string {
 	caption := html.EscapeString(p.Text)
 	data := ""
 	if f := p.File; f != nil && embeddedTypes[f.MediaType] {

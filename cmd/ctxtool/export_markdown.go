@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
@@ -38,11 +39,11 @@ func (e *markdownExport) begin(c *ctxdir.Metadata, branch string) error {
 	return err
 }
 
-func (e *markdownExport) message(_ context.Context, m *loadedMessage) error { return e.add(m) }
+func (e *markdownExport) message(_ context.Context, m *record.Loaded) error { return e.add(m) }
 func (e *markdownExport) end() error                                        { return e.turns.Flush() }
 func (e *markdownExport) omitted() omissions                                { return omissions{} }
 
-func (e *markdownExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *markdownExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	var b strings.Builder
 	for _, p := range t.Parts {

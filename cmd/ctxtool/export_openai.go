@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
@@ -60,7 +61,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-func (e *openaiExport) turn(t *transcript.Turn[*loadedMessage]) error {
+func (e *openaiExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -107,7 +108,7 @@ func (m *chatMessage) keep(o transcript.Object) {
 		parts = append(parts, part)
 	}
 	if len(parts) > 0 {
-		m.Content = encode(parts)
+		m.Content = record.Encode(parts)
 	}
 }
 
@@ -158,5 +159,5 @@ func openaiContent(s *said) json.RawMessage {
 		url := fmt.Sprintf("data:%s;base64,%s", img.mediaType, img.data)
 		blocks = append(blocks, map[string]any{"type": "image_url", "image_url": map[string]string{"url": url}})
 	}
-	return encode(blocks)
+	return record.Encode(blocks)
 }

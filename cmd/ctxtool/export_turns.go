@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/transcript"
 )
@@ -47,8 +48,8 @@ func (o omissions) String() string {
 	return strings.Join(parts, "")
 }
 
-func (e *turnExport) message(ctx context.Context, m *loadedMessage) error {
-	m, err := m.inMemory(ctx)
+func (e *turnExport) message(ctx context.Context, m *record.Loaded) error {
+	m, err := m.InMemory(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,7 +57,7 @@ func (e *turnExport) message(ctx context.Context, m *loadedMessage) error {
 }
 
 // verbatim writes a record as it is, after what came before.
-func (e *turnExport) verbatim(m *loadedMessage) error {
+func (e *turnExport) verbatim(m *record.Loaded) error {
 	if err := e.turns.Flush(); err != nil {
 		return err
 	}
@@ -67,7 +68,7 @@ func (e *turnExport) verbatim(m *loadedMessage) error {
 func (e *turnExport) end() error         { return e.turns.Flush() }
 func (e *turnExport) omitted() omissions { return e.lost }
 func (e *turnExport) line(v any) error {
-	_, err := e.w.Write(append(encode(v), '\n'))
+	_, err := e.w.Write(append(record.Encode(v), '\n'))
 	return err
 }
 
@@ -91,7 +92,7 @@ type image struct{ mediaType, data, name string }
 //
 // Images beyond maxParsedBody in all, in base64, and those that no API takes, are named and not shown; so are images that
 // the user did not send.
-func (e *turnExport) said(t *transcript.Turn[*loadedMessage]) said {
+func (e *turnExport) said(t *transcript.Turn[*record.Loaded]) said {
 	s := said{voice: t.Voice}
 	orphan := false
 	for i := range t.Parts {
@@ -234,9 +235,9 @@ func argumentObject(p *transcript.Part) json.RawMessage {
 		return json.RawMessage("{}")
 	}
 	if transcript.KindOf(json.RawMessage(p.Text)) == '"' && json.Valid([]byte(p.Text)) {
-		return encode(map[string]json.RawMessage{"input": json.RawMessage(p.Text)})
+		return record.Encode(map[string]json.RawMessage{"input": json.RawMessage(p.Text)})
 	}
-	return encode(map[string]string{"input": p.Text})
+	return record.Encode(map[string]string{"input": p.Text})
 }
 
 // jsonList writes the elements of a JSON array, one a line.
@@ -254,6 +255,6 @@ func (l *jsonList) element(v any) error {
 	if _, err := io.WriteString(l.w, separator); err != nil {
 		return err
 	}
-	_, err := l.w.Write(encode(v))
+	_, err := l.w.Write(record.Encode(v))
 	return err
 }

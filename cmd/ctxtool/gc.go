@@ -6,28 +6,20 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
 // itemRecord is an item that moved to the trash, or was purged from it.
 type itemRecord struct {
-	Record  string `json:"record"`
-	Context string `json:"context,omitempty"`
-	Path    string `json:"path"` // in the store
-	Bytes   int64  `json:"bytes"`
-	Reason  string `json:"reason"`
-	Item    string `json:"item,omitempty"`
-	Kind    string `json:"kind,omitempty"`
-	DryRun  bool   `json:"dry_run,omitempty"`
+	record.TrashItem
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 func itemRecordOf(t ctxdir.Item, purged, dryRun bool) itemRecord {
-	r := itemRecord{
-		Record: "trashed", Context: idText(t.Context), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, Item: idText(t.ID),
-		Kind: t.Kind, DryRun: dryRun,
-	}
-	if purged {
+	r := itemRecord{record.OfTrashItem(t), dryRun}
+	if r.Record = "trashed"; purged {
 		r.Record = "purged"
 	}
 	return r
@@ -145,7 +137,7 @@ func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOp
 
 // collectArchived prints what a collection archived in a context.
 func (a *app) collectArchived(done ctxdir.ArchiveResult) {
-	r := rewriteRecord{Record: "archived", Context: idText(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
+	r := rewriteRecord{Record: "archived", Context: record.ID(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
 	r.Stayed, r.DryRun = done.Stayed, a.dryRun
 	_ = a.result(r, "%s %9s  %s  %s", r.Record, humanSize(r.Before), r.Context, count(r.Messages, "message")) // the verb ends with the error
 }

@@ -8,20 +8,11 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type matchRecord struct {
-	Record   string   `json:"record"`
-	Context  string   `json:"context"`
-	Branches []string `json:"branches"`
-	Position int64    `json:"position"`
-	ID       string   `json:"id"`
-	Pointer  string   `json:"pointer"`
-	Line     string   `json:"line"`
-}
 
 type grepFlags struct {
 	ignoreCase, fixed bool
@@ -109,7 +100,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 
 func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error {
 	if a.json {
-		return a.record(matchRecord{"match", m.Context.String(), m.Branches, m.Position, m.ID.String(), m.Pointer, m.Line})
+		return a.record(record.OfMatch(m))
 	}
 	paint := a.colours(a.out.w)
 	if m.Context != last {

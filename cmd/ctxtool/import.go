@@ -14,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/importer/opencodedb"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -285,7 +286,7 @@ func (i *importRun) imported(r importer.Result) error {
 	if i.a.json {
 		return i.a.record(importedRecord{
 			"imported", r.Path, string(r.Format), r.Context.String(), r.Title, r.Branches, r.Messages, r.Added, r.Skipped, r.Problems,
-			string(r.Format), r.Replaced, idText(same),
+			string(r.Format), r.Replaced, record.ID(same),
 		})
 	}
 	what := count(r.Added, "message")

@@ -5,6 +5,8 @@ import (
 	"errors"
 
 	"github.com/ctxdir/ctxdir/importer"
+
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // liveImport is what an import that follows remembers.
@@ -81,7 +83,7 @@ func (i *importRun) ready(f *importer.Follower) error {
 	if polling := f.Polling(); !i.live.again {
 		i.progress = nil
 		if i.a.json {
-			if err := i.a.record(readyRecord{Record: "ready", Polling: problemText(polling)}); err != nil {
+			if err := i.a.record(readyRecord{Record: "ready", Polling: record.Problem(polling)}); err != nil {
 				return err
 			}
 		}

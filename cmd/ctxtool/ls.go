@@ -10,28 +10,10 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type contextRecord struct {
-	Record       string            `json:"record"`
-	ID           string            `json:"id"`
-	Title        string            `json:"title"`
-	Labels       map[string]string `json:"labels,omitempty"`
-	Kind         string            `json:"kind,omitempty"`
-	ExternalID   string            `json:"external_id,omitempty"`
-	Model        string            `json:"model,omitempty"`
-	Tool         string            `json:"tool,omitempty"`
-	Branches     int               `json:"branches"`
-	ActiveBranch string            `json:"active_branch"`
-	Messages     int64             `json:"messages"`
-	Bytes        int64             `json:"bytes"`
-	CreatedAt    time.Time         `json:"created_at,omitzero"`
-	UpdatedAt    time.Time         `json:"updated_at,omitzero"`
-	Format       string            `json:"format,omitempty"` // of a legacy context
-	Problem      string            `json:"problem,omitempty"`
-}
 
 // cursorRecord ends a list that --limit cut.
 type cursorRecord struct {
@@ -258,9 +240,9 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 			row = append(row, labelText(s.Labels))
 		}
 		if problems {
-			row = append(row, strings.TrimPrefix(problemText(cause(s.Problem)), s.ID.String()+"/"))
+			row = append(row, strings.TrimPrefix(record.Problem(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(contextRecordOf(s), row...)
+		t.add(contextRecord(s), row...)
 		if problems {
 			t.style(len(row)-1, red)
 		}
@@ -275,11 +257,10 @@ func isIn(project, folder string) bool {
 	return project == folder || folder != "" && strings.HasSuffix(project, "/"+folder)
 }
 
-func contextRecordOf(s ctxdir.Summary) contextRecord {
-	return contextRecord{
-		"context", s.ID.String(), s.Title, s.Labels, s.Kind, s.ExternalID, s.Model, s.Labels["tool"],
-		s.Branches, s.ActiveBranch, s.Messages, s.Bytes, s.CreatedAt, s.UpdatedAt, s.Legacy, problemText(s.Problem),
-	}
+func contextRecord(s ctxdir.Summary) record.Context {
+	r := record.OfContext(s)
+	r.Record = "context"
+	return r
 }
 
 // lastFolders is the end of a path: its last two folders, which distinguish projects.
@@ -295,13 +276,6 @@ func labelText(labels map[string]string) string {
 		texts = append(texts, key+"="+labels[key])
 	}
 	return strings.Join(texts, " ")
-}
-
-func problemText(err error) string {
-	if err == nil {
-		return ""
-	}
-	return oneLine(err.Error())
 }
 
 func listProblems(all []ctxdir.Summary) error {

@@ -7,12 +7,13 @@ import (
 	"text/template/parse"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
 // listedContext is what a template of --format sees of a context.
 type listedContext struct {
-	contextRecord
+	record.Context
 	Short   string // the beginning of the id that the list shows
 	Project string
 }
@@ -21,7 +22,7 @@ type listedContext struct {
 func (c listedContext) Label(key string) string { return c.Labels[key] }
 
 var listFunctions = template.FuncMap{
-	"json": func(v any) string { return string(encode(v)) },
+	"json": func(v any) string { return string(record.Encode(v)) },
 	"size": humanSize,
 	"ago":  humanTime,
 	"date": exactTime,
@@ -49,7 +50,7 @@ func (a *app) printFormat(s *ctxdir.Store, all []ctxdir.Summary, t *template.Tem
 	ids := shortIDsIn(s)
 	for _, sum := range all {
 		var line strings.Builder
-		if err := t.Execute(&line, listedContext{contextRecordOf(sum), ids.of(sum.ID), sum.Labels["project"]}); err != nil {
+		if err := t.Execute(&line, listedContext{contextRecord(sum), ids.of(sum.ID), sum.Labels["project"]}); err != nil {
 			return err
 		}
 		if err := a.printf("%s\n", line.String()); err != nil {

@@ -6,6 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	folder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -138,13 +139,8 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 		_, err := a.out.Write(b.Bytes())
 		return err
 	}
-	_, err := a.out.Write(append(metadataLine(m), '\n'))
+	_, err := a.out.Write(append(record.MetadataLine(m), '\n'))
 	return err
-}
-
-// metadataLine is metadata.json as a record.
-func metadataLine(m *ctxdir.Metadata) []byte {
-	return append([]byte(`{"record":"metadata",`), m.Raw[1:]...)
 }
 
 // problemOf reports the problem of a context that could be opened nevertheless.

@@ -7,28 +7,18 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
 type momentRecord struct {
-	Record     string             `json:"record"`
-	Context    string             `json:"context"`
-	ID         string             `json:"id"`
-	Type       string             `json:"type"`
-	Content    string             `json:"content"`
-	Background string             `json:"background,omitempty"`
-	Tags       []string           `json:"tags"`
-	References []moment.Reference `json:"references"`
-	Relevance  float64            `json:"relevance"`
-	From       []uuid.UUID        `json:"from"`
-	CreatedAt  time.Time          `json:"created_at"`
-	DryRun     bool               `json:"dry_run,omitempty"`
+	record.Moment
+	DryRun bool `json:"dry_run,omitempty"`
 }
 
 func (a *app) momentCmd() *cobra.Command {
@@ -219,10 +209,9 @@ func momentText(content string, columns int) string {
 }
 
 func (a *app) momentRecord(m *moment.Moment) momentRecord {
-	return momentRecord{
-		"moment", m.Context.String(), m.ID.String(), string(m.Type), m.Content, m.Background, listed(m.Tags), listed(m.References), m.Relevance,
-		listed(m.From), m.At.UTC(), a.dryRun,
-	}
+	r := momentRecord{record.OfMoment(m), a.dryRun}
+	r.Record = "moment"
+	return r
 }
 
 func (a *app) momentRmCmd() *cobra.Command {

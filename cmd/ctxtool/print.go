@@ -1,52 +1,25 @@
 package main
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
-)
 
-// encode returns a value as one line of JSON, without escaping for HTML.
-func encode(v any) []byte {
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		panic("ctxtool: " + err.Error()) // records are plain structs
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
-}
+	"github.com/ctxdir/ctxdir/internal/record"
+)
 
 // record prints a value as a line of JSON.
 func (a *app) record(v any) error {
-	_, err := a.out.Write(append(encode(v), '\n'))
+	_, err := a.out.Write(append(record.Encode(v), '\n'))
 	return err
 }
 
 // result prints a record with --json, else a line for people.
-func (a *app) result(record any, format string, args ...any) error {
+func (a *app) result(r any, format string, args ...any) error {
 	if a.json {
-		return a.record(record)
+		return a.record(r)
 	}
 	return a.printf(format+"\n", args...)
-}
-
-// recordWith prints a value as a line of JSON with one more member, whose value it does not check: encoding/json would
-// parse every byte of it again.
-func (a *app) recordWith(v any, key string, value json.RawMessage) error {
-	b := encode(v)
-	b = append(b[:len(b)-1], `,"`+key+`":`...)
-	if _, err := a.out.Write(b); err != nil {
-		return err
-	}
-	if _, err := a.out.Write(value); err != nil {
-		return err
-	}
-	_, err := io.WriteString(a.out, "}\n")
-	return err
 }
 
 // printFitting prints a line for people. On a terminal, it cuts the end of a line that is too long.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
@@ -124,7 +125,7 @@ func (f *refFlags) draft(ctx context.Context, args []string) (d ctxdir.Draft, er
 		f.text = strings.Join(names, "\n")
 	}
 	d.References, d.CreatedAt = reference.Encode(refs), time.Now().UTC()
-	d.Body = encode(struct {
+	d.Body = record.Encode(struct {
 		Role    string `json:"role"`
 		Content string `json:"content"`
 	}{f.role, f.text})

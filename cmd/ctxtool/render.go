@@ -11,6 +11,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
@@ -54,15 +55,15 @@ func (a *app) newRenderer(full bool) *renderer {
 }
 
 // message writes one message alone.
-func (r *renderer) message(m *loadedMessage) error {
+func (r *renderer) message(m *record.Loaded) error {
 	if r.headsOnly {
-		return r.turn(&transcript.Turn[*loadedMessage]{Message: m})
+		return r.turn(&transcript.Turn[*record.Loaded]{Message: m})
 	}
 	return (&conversation{all: true, show: r.turn}).one(m)
 }
 
 // turn writes a message with the results of its tool calls. One that continues the message before it has no head.
-func (r *renderer) turn(t *transcript.Turn[*loadedMessage]) error {
+func (r *renderer) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	body := ""
 	switch {
@@ -84,14 +85,14 @@ func (r *renderer) turn(t *transcript.Turn[*loadedMessage]) error {
 			body += r.colour.paint(dim, "(no content)") + "\n"
 		}
 		body += r.references(m.Message)
-		if m.missing != nil {
-			body += r.colour.paint(red, "incomplete: "+oneLine(m.missing.Error())) + "\n"
+		if m.Missing != nil {
+			body += r.colour.paint(red, "incomplete: "+oneLine(m.Missing.Error())) + "\n"
 		}
 	}
 	if err := r.forksBefore(m.Position); err != nil {
 		return err
 	}
-	if !t.Continues || m.missing != nil || m.Edited {
+	if !t.Continues || m.Missing != nil || m.Edited {
 		body = r.gap() + r.head(m) + "\n" + body
 	}
 	if _, err := io.WriteString(r.w, body); err != nil {
@@ -125,7 +126,7 @@ func (r *renderer) forksBefore(position int64) error {
 
 // head is a line like "12  assistant  2025-03-04 15:06:07  0195…", with the full id, which "branch fork" takes. On a
 // terminal it is a rule.
-func (r *renderer) head(m *loadedMessage) string {
+func (r *renderer) head(m *record.Loaded) string {
 	type word struct{ style, text string }
 	words := []word{{bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), oneLine(speaker(m.Message))}}
 	if !m.CreatedAt.IsZero() {
@@ -133,7 +134,7 @@ func (r *renderer) head(m *loadedMessage) string {
 	}
 	words = append(words, word{dim, m.ID.String()})
 	if r.headsOnly {
-		words = append(words, word{"", humanSize(int64(fullSize(m.Message)))})
+		words = append(words, word{"", humanSize(record.FullSize(m.Message))})
 	}
 	if m.Edited {
 		words = append(words, word{yellow, "edited by hand"})

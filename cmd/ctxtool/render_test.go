@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
@@ -71,7 +72,7 @@ func TestRenderMessage(t *testing.T) {
 	for _, test := range tests {
 		var b strings.Builder
 		test.r.w = &b
-		if err := test.r.message(&loadedMessage{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
+		if err := test.r.message(&record.Loaded{Message: test.m, Body: test.m.Stored}); err != nil || b.String() != test.want {
 			t.Errorf("%s: %v\n%q\nwanted\n%q", test.name, err, b.String(), test.want)
 		}
 	}
@@ -319,7 +320,7 @@ func TestOpenAI(t *testing.T) {
 		begun := e.begin(&ctxdir.Metadata{}, "main")
 		body := json.RawMessage(test.body)
 		m := &ctxdir.Message{Role: transcript.Inner(body).RoleOf()}
-		err := errors.Join(begun, e.message(t.Context(), &loadedMessage{Message: m, Body: body}), e.end())
+		err := errors.Join(begun, e.message(t.Context(), &record.Loaded{Message: m, Body: body}), e.end())
 		if lost := e.omitted(); (test.want == "[]") != (lost.messages == 1) {
 			t.Errorf("%s: left out %v", test.name, lost)
 		}

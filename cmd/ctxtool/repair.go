@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -68,7 +69,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions
 	v := a.newSurvey("Repairing", s, o)
 	print := func(r ctxdir.Finding) error {
 		r.Severity, r.Repairable = "", false
-		return v.print(r, repairedRecord{"repaired", idText(r.Context), r.Kind, r.Path, idText(r.ID), r.Detail, a.dryRun})
+		return v.print(r, repairedRecord{"repaired", record.ID(r.Context), r.Kind, r.Path, record.ID(r.ID), r.Detail, a.dryRun})
 	}
 	for _, r := range before {
 		if err := print(r); err != nil {

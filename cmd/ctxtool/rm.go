@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -46,7 +47,9 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
 		return moveToTrash(ctx, s, id, a.dryRun)
 	}, func(id uuid.UUID, t ctxdir.Item) error {
-		r := itemRecord{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason, DryRun: a.dryRun}
+		r := itemRecord{
+			record.TrashItem{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason}, a.dryRun,
+		}
 		removed = append(removed, short.of(id))
 		return a.result(r, "%s  %s  -> %s", id, humanSize(t.Bytes), t.Path)
 	})

@@ -9,38 +9,22 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // Titles, messages and file names come from strangers. This file alone decides which of their characters reach a
-// terminal or a file system.
+// terminal or a file system; [record.ControlsTerminal] says which are dangerous.
 
-// controlsTerminal reports whether a character controls a terminal: control characters (C0, DEL, C1), line and
-// paragraph separators, and the marks, overrides and isolates that change the direction of writing. Other characters
-// without width pass: emoji and several scripts need joiners.
-func controlsTerminal(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
-}
-
-// oneLine makes a text safe for one line: it drops characters that change the direction of writing, and turns other
-// control characters into blanks.
-func oneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		case controlsTerminal(r):
-			return ' '
-		}
-		return r
-	}, s)
-}
+// oneLine makes a text safe for one line.
+func oneLine(s string) string { return record.OneLine(s) }
 
 // withoutControls drops the control characters of a text, except line breaks and tabs.
 func withoutControls(s string) string {
 	s = strings.ReplaceAll(s, "\r\n", "\n")
 	return strings.Map(func(r rune) rune {
 		switch {
-		case r == '\n' || r == '\t' || !controlsTerminal(r):
+		case r == '\n' || r == '\t' || !record.ControlsTerminal(r):
 			return r
 		case r == '\u2028' || r == '\u2029':
 			return '\n'
@@ -73,7 +57,7 @@ func (s *sanitiser) shown(p []byte) []byte {
 		}
 		r, size := utf8.DecodeRune(b)
 		switch {
-		case r == '\n' || r == '\t' || !controlsTerminal(r):
+		case r == '\n' || r == '\t' || !record.ControlsTerminal(r):
 			out = utf8.AppendRune(out, r) // an invalid byte becomes U+FFFD: some terminals take it for C1
 		case s.json:
 			out = fmt.Appendf(out, `\u%04x`, r)
@@ -123,7 +107,7 @@ func safePart(part string) string {
 		switch {
 		case r == utf8.RuneError || strings.ContainsRune(`<>:"|?*`, r):
 			return '_'
-		case controlsTerminal(r) || unicode.Is(unicode.Cf, r): // invisible characters make names look alike
+		case record.ControlsTerminal(r) || unicode.Is(unicode.Cf, r): // invisible characters make names look alike
 			return -1
 		}
 		return r

@@ -15,6 +15,8 @@ import (
 	"unicode/utf8"
 
 	"pgregory.net/rapid"
+
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // terminal is a writer to a terminal.
@@ -227,7 +229,7 @@ func TestSaveUnderRudeNames(t *testing.T) {
 		lines = append(
 			lines,
 			string(
-				encode(
+				record.Encode(
 					map[string]any{
 						"role": "user",
 						"content": []any{

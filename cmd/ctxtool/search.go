@@ -6,29 +6,11 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type hitRecord struct {
-	Record    string    `json:"record"`
-	Context   string    `json:"context"`
-	Title     string    `json:"title"`
-	Branches  []string  `json:"branches"`
-	Position  int64     `json:"position"`
-	ID        string    `json:"id"`
-	Role      string    `json:"role"`
-	Type      string    `json:"type"`
-	Kind      string    `json:"kind,omitempty"` // of the branches
-	CreatedAt time.Time `json:"created_at"`
-	Pointer   string    `json:"pointer"`
-	Snippet   string    `json:"snippet"`
-	Marks     [][2]int  `json:"marks"` // of the snippet, in bytes
-	Paths     []string  `json:"paths,omitempty"`
-	Score     float64   `json:"score"`
-	Partial   bool      `json:"partial,omitempty"` // some words of the query are missing
-}
 
 type searchSummary struct {
 	Record string `json:"record"`
@@ -233,12 +215,9 @@ func (a *app) updateIndex(ctx context.Context, x *search.Index, o search.UpdateO
 
 func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 	for i := range hits {
-		h := &hits[i]
-		err := a.record(hitRecord{
-			"hit", h.Context.String(), h.Title, listed(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.Kind, h.At,
-			h.Pointer, h.Snippet, listed(h.Marks), h.Paths, h.Score, h.Partial,
-		})
-		if err != nil {
+		r := record.OfHit(&hits[i])
+		r.Record = "hit"
+		if err := a.record(r); err != nil {
 			return err
 		}
 	}
@@ -249,9 +228,6 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 	}
 	return a.record(searchSummary{"summary", len(hits), behind})
 }
-
-// listed is a list that JSON does not print as null.
-func listed[T any](all []T) []T { return append([]T{}, all...) }
 
 // openHit shows a hit in full, between the messages around it.
 func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *search.Hit) error {

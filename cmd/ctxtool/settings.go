@@ -10,6 +10,8 @@ import (
 
 	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/spf13/cobra"
+
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // setting is a K=V of the command line. V is a JSON value, or else a text.
@@ -59,4 +61,4 @@ func (s *setting) into(object *json.RawMessage, path []string) error {
 }
 
 // textOf is a text as JSON.
-func textOf(s string) json.RawMessage { return encode(s) }
+func textOf(s string) json.RawMessage { return record.Encode(s) }

@@ -3,33 +3,16 @@ package main
 import (
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
-	"io"
 	"math"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/spf13/cobra"
 )
-
-type messageRecord struct {
-	Record      string    `json:"record"`
-	Branch      string    `json:"branch"`
-	Position    int64     `json:"position"`
-	ID          string    `json:"id"`
-	Role        string    `json:"role"`
-	Type        string    `json:"type"`
-	CreatedAt   time.Time `json:"created_at,omitzero"`
-	Edited      bool      `json:"edited,omitempty"`
-	Unavailable string    `json:"unavailable,omitempty"`
-	Bytes       *int      `json:"bytes,omitempty"` // replaces the message
-
-	References json.RawMessage `json:"references,omitempty"`
-}
 
 type showFlags struct {
 	branch, span string
@@ -210,19 +193,16 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 			return nil
 		}
 		shown++
-		s := &loadedMessage{Message: m}
-		if !f.noContent {
-			var err error
-			if s, err = loadMessage(ctx, m, !a.json); err != nil {
-				return err
-			}
+		s, err := record.Load(ctx, m, a.content(f.noContent))
+		if err != nil {
+			return err
 		}
 		if files != nil {
 			if err := files.message(ctx, m); err != nil {
 				return err
 			}
 		}
-		err := print(s)
+		err = print(s)
 		lacks.add(s)
 		return err
 	})
@@ -251,14 +231,24 @@ func (f *showFlags) wants(m *ctxdir.Message) bool {
 	return role && (f.typ == "" || m.Type == f.typ)
 }
 
+// content is how much of a message a verb reads.
+func (a *app) content(none bool) record.Content {
+	switch {
+	case none:
+		return record.None
+	case a.json:
+		return record.Full
+	}
+	return record.Texts
+}
+
 // messagePrinter returns a function that prints a message, as a record or for people, and one to call after the last.
 func (a *app) messagePrinter(
 	ctx context.Context, c *ctxdir.Context, branch string, f *showFlags,
-) (print func(m *loadedMessage) error, flush func() error) {
+) (print func(m *record.Loaded) error, flush func() error) {
 	if a.json {
-		return func(m *loadedMessage) error {
-			r := recordOf(m, branch, f.noContent)
-			return a.messageRecord(ctx, m, r, &r)
+		return func(m *record.Loaded) error {
+			return m.Write(ctx, a.out, m.Head(branch))
 		}, func() error { return nil }
 	}
 	r := a.newRenderer(f.full)
@@ -267,59 +257,21 @@ func (a *app) messagePrinter(
 	if all, err := c.Branches(ctx); err == nil {
 		r.forks = forksOff(all, branch)
 	}
-	first := func(m *loadedMessage) {
+	first := func(m *record.Loaded) {
 		if r.forked < 0 {
 			r.forked = m.Position
 		}
 	}
 	r.forked = -1
 	if f.noContent {
-		return func(m *loadedMessage) error { first(m); return r.message(m) }, func() error { return nil }
+		return func(m *record.Loaded) error { first(m); return r.message(m) }, func() error { return nil }
 	}
 	v := f.conversation(r.turn)
-	return func(m *loadedMessage) error { first(m); return v.add(m) }, func() error {
+	return func(m *record.Loaded) error { first(m); return v.add(m) }, func() error {
 		err := v.turns.Flush()
 		if err == nil && v.leftOut > 0 {
 			a.note("left out %s of bookkeeping; show them with --all", count(v.leftOut, "record"))
 		}
 		return err
 	}
-}
-
-// recordOf is the record of a message, without the message. With noContent, it has the size instead.
-func recordOf(m *loadedMessage, branch string, noContent bool) messageRecord {
-	r := messageRecord{
-		Record: "message", Branch: branch, Position: m.Position, ID: m.ID.String(), Role: m.Role, Type: m.Type,
-		CreatedAt: m.CreatedAt, Edited: m.Edited, References: m.References, Unavailable: problemText(cmp.Or(m.Unavailable, m.missing)),
-	}
-	if noContent && m.Unavailable == nil {
-		size := fullSize(m.Message)
-		r.Bytes = &size
-	}
-	return r
-}
-
-// messageRecord prints a record and the message, unless r has the size instead.
-func (a *app) messageRecord(ctx context.Context, m *loadedMessage, record any, r *messageRecord) error {
-	switch {
-	case m.Unavailable != nil:
-		return a.recordWith(record, "message", json.RawMessage("null"))
-	case r.Bytes != nil:
-		return a.record(record)
-	case m.Body != nil:
-		return a.recordWith(record, "message", m.Body)
-	}
-	b := encode(record)
-	if _, err := a.out.Write(append(b[:len(b)-1], `,"message":`...)); err != nil {
-		return err
-	}
-	if err := m.writeTo(ctx, a.out); err != nil {
-		return err
-	}
-	end := "}\n"
-	if m.missing != nil { // discovered after the record began
-		end = `,"unavailable":` + string(encode(problemText(m.missing))) + end
-	}
-	_, err := io.WriteString(a.out, end)
-	return err
 }

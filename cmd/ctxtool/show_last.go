@@ -5,12 +5,13 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // conversation is how show reads messages.
-func (f *showFlags) conversation(show func(*transcript.Turn[*loadedMessage]) error) *conversation {
+func (f *showFlags) conversation(show func(*transcript.Turn[*record.Loaded]) error) *conversation {
 	return &conversation{all: f.all || f.typ != "", read: true, noTools: transcript.Voice(f.role) == transcript.User, show: show}
 }
 
@@ -38,7 +39,7 @@ func (f *showFlags) lastShown(ctx context.Context, b *ctxdir.Branch, n int64, js
 
 // heads returns the positions in [from, to) of messages that show gives a head line.
 func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64, json bool) (at []int64, err error) {
-	v := f.conversation(func(t *transcript.Turn[*loadedMessage]) error {
+	v := f.conversation(func(t *transcript.Turn[*record.Loaded]) error {
 		if (!t.Continues || t.Message.Edited) && f.showsPart(t) {
 			at = append(at, t.Message.Position)
 		}
@@ -52,7 +53,7 @@ func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64,
 			at = append(at, m.Position)
 			return nil
 		}
-		s, err := loadMessage(ctx, m, true)
+		s, err := record.Load(ctx, m, record.Texts)
 		if err != nil {
 			return err
 		}
@@ -65,7 +66,7 @@ func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64,
 }
 
 // showsPart reports whether show prints more of a message than results of calls before it.
-func (f *showFlags) showsPart(t *transcript.Turn[*loadedMessage]) bool {
+func (f *showFlags) showsPart(t *transcript.Turn[*record.Loaded]) bool {
 	return len(t.Parts) == 0 || slices.ContainsFunc(t.Parts, func(p transcript.Part) bool {
 		switch p.Kind {
 		case transcript.Call:

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
+	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // summaryRecord ends the records of a verb that works on many contexts.
@@ -50,13 +50,13 @@ func (v *survey) progress(p ctxdir.CheckProgress) {
 
 // print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
 // in the line, the path goes to a second one.
-func (v *survey) print(f ctxdir.Finding, record any) error {
+func (v *survey) print(f ctxdir.Finding, r any) error {
 	v.bar.clear()
 	v.count++
 	v.byKind[f.Kind]++
 	a := v.a
 	if a.json {
-		return a.record(record)
+		return a.record(r)
 	}
 	colours := a.colours(a.out.w)
 	line := colours.paint(bold, f.Kind)
@@ -64,7 +64,7 @@ func (v *survey) print(f ctxdir.Finding, record any) error {
 		style := map[string]string{"error": red, "warning": yellow}[f.Severity]
 		line = colours.paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
 	}
-	where := cmp.Or(f.Path, idText(f.Context))
+	where := cmp.Or(f.Path, record.ID(f.Context))
 	detail := oneLine(strings.TrimPrefix(f.Detail, where+": "))
 	if f.Repairable {
 		detail += " (repairable)"
@@ -88,12 +88,4 @@ func (v *survey) end(format string, args ...any) error {
 	}
 	v.a.note(format, args...)
 	return nil
-}
-
-// idText is an id, "" for none.
-func idText(id uuid.UUID) string {
-	if id == uuid.Nil {
-		return ""
-	}
-	return id.String()
 }

@@ -8,30 +8,10 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-// trashRecord is an item in the trash.
-type trashRecord struct {
-	itemRecord
-	Name      string    `json:"name,omitempty"`
-	RemovedAt time.Time `json:"removed_at"`
-	ExpiresAt time.Time `json:"expires_at"`
-	Problem   string    `json:"problem,omitempty"`
-}
-
-type restoredRecord struct {
-	Record   string `json:"record"`
-	Item     string `json:"item"`
-	Kind     string `json:"kind"`
-	Context  string `json:"context,omitempty"`
-	Path     string `json:"path"`
-	Branch   string `json:"branch,omitempty"`
-	Messages int64  `json:"messages,omitempty"`
-	Missing  int64  `json:"missing,omitempty"`
-	Bytes    int64  `json:"bytes"`
-}
 
 func (a *app) trashCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -66,6 +46,10 @@ these contexts, which may be in the trash themselves.`,
 }
 
 func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) error {
+	grace, err := record.Grace(s)
+	if err != nil {
+		return err
+	}
 	var ids []uuid.UUID
 	for _, ref := range refs {
 		id, err := resolve(s, ref)
@@ -98,16 +82,13 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 	}
 	short := shortIDsOf(contexts)
 	for _, x := range items {
-		expires := x.RemovedAt.Add(defaultGrace)
-		if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
-			expires = x.RemovedAt
-		}
-		r := trashRecord{itemRecordOf(x, false, false), x.Name, x.RemovedAt.UTC(), expires.UTC(), problemText(x.Problem)}
+		r := record.OfTrashed(x, grace)
+		r.Record = "trashed"
 		context := ""
 		if x.Context != uuid.Nil {
 			context = short.of(x.Context)
 		}
-		t.add(r, endOf(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), expires.Local().Format(time.DateOnly),
+		t.add(r, endOf(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
 			context, x.Reason)
 	}
 	if len(t.rows) > 0 {
@@ -182,8 +163,9 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 		if r.Name != "" {
 			line = fmt.Sprintf("%s  %s  branch %s", r.Path, count(r.Messages, "message"), oneLine(r.Name))
 		}
-		record := restoredRecord{"restored", r.ID.String(), r.Kind, idText(r.Context), r.Path, r.Name, r.Messages, r.Missing, r.Bytes}
-		if err := a.result(record, "%s", line); err != nil {
+		restored := record.OfRestored(r)
+		restored.Record = "restored"
+		if err := a.result(restored, "%s", line); err != nil {
 			return err
 		}
 	}

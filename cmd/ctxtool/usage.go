@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -228,9 +229,9 @@ func (r *usageRun) row(ctx context.Context, c *ctxdir.Context, step *tokens.Step
 		u.Key = at.Format(time.DateOnly)
 	default:
 		u.Context, u.Branch, u.At = id, step.Branch, &at
-		u.Prompt = idText(step.Prompt)
+		u.Prompt = record.ID(step.Prompt)
 		if u.Key = u.Prompt; r.by != "prompt" {
-			u.ID, u.Position = idText(step.Message), &step.Position
+			u.ID, u.Position = record.ID(step.Message), &step.Position
 			u.Key = u.ID
 		}
 		if r.by == "step" {

@@ -4,55 +4,18 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-// eventFields are the fields of every event.
-type eventFields struct {
-	Event   string `json:"event,omitempty"`
-	Context string `json:"context"`
-	Seq     uint64 `json:"seq,omitempty"`  // of the commit: for --from
-	More    bool   `json:"more,omitempty"` // another event of the same commit follows
-}
 
 type readyRecord struct {
 	Record  string  `json:"record"`
 	Context string  `json:"context,omitempty"`
 	Seq     *uint64 `json:"seq,omitempty"`
 	Polling string  `json:"polling,omitempty"` // why it polls
-}
-
-type branchEvent struct {
-	branchRecord
-	Was string `json:"was,omitempty"`
-	eventFields
-}
-
-type messageEvent struct {
-	messageRecord
-	Branches []string `json:"branches,omitempty"` // all that show the message
-	eventFields
-}
-
-type contextEvent struct {
-	Record       string    `json:"record"`
-	ID           string    `json:"id"`
-	Title        string    `json:"title,omitempty"`
-	Branches     int       `json:"branches,omitempty"`
-	ActiveBranch string    `json:"active_branch,omitempty"`
-	CreatedAt    time.Time `json:"created_at,omitzero"`
-	UpdatedAt    time.Time `json:"updated_at,omitzero"`
-	eventFields
-}
-
-type resyncRecord struct {
-	Record   string         `json:"record"`
-	Branches []branchRecord `json:"branches"`
-	eventFields
 }
 
 type watchFlags struct {
@@ -126,7 +89,9 @@ func (a *app) followContext(ctx context.Context, c *ctxdir.Context, f *watchFlag
 		}
 		if err == nil && f.tail > 0 {
 			err = eachMessage(ctx, c.Active(), -f.tail, math.MaxInt64, func(m *ctxdir.Message) error {
-				return p.message(ctx, &ctxdir.Event{Context: c.ID(), Branch: c.Active().Name(), Message: m}, "tail")
+				return p.message(ctx, &ctxdir.Event{
+					Kind: ctxdir.EventMessage, Op: "tail", Context: c.ID(), Branch: c.Active().Name(), Message: m,
+				})
 			})
 		}
 		if err != nil {
@@ -202,7 +167,7 @@ func (p *follower) run(ctx context.Context, w *ctxdir.Watcher) (err error) {
 
 // ready announces that watch misses no change from now on.
 func (p *follower) ready(w *ctxdir.Watcher) error {
-	r := readyRecord{Record: "ready", Seq: p.seq, Polling: problemText(w.Polling)}
+	r := readyRecord{Record: "ready", Seq: p.seq, Polling: record.Problem(w.Polling)}
 	if p.only != nil {
 		r.Context = p.only.ID().String()
 	}
@@ -217,9 +182,13 @@ func (p *follower) ready(w *ctxdir.Watcher) error {
 }
 
 func (p *follower) print(ctx context.Context, e *ctxdir.Event) error {
+	switch {
+	case e.Kind == ctxdir.EventMessage:
+		return p.message(ctx, e)
+	case p.a.json:
+		return record.WriteEvent(ctx, p.a.out, e, nil)
+	}
 	switch e.Kind {
-	case ctxdir.EventMessage:
-		return p.message(ctx, e, e.Op)
 	case ctxdir.EventBranch:
 		return p.branch(e)
 	case ctxdir.EventMetadata:
@@ -230,30 +199,19 @@ func (p *follower) print(ctx context.Context, e *ctxdir.Event) error {
 	return p.context(e)
 }
 
-func fieldsOf(e *ctxdir.Event, what string) eventFields {
-	return eventFields{what, e.Context.String(), e.Seq, e.More}
-}
-
-func (p *follower) message(ctx context.Context, e *ctxdir.Event, what string) error {
-	m := &loadedMessage{Message: e.Message}
-	if !p.f.noContent {
-		var err error
-		if m, err = loadMessage(ctx, e.Message, !p.a.json); err != nil {
-			return err
-		}
+func (p *follower) message(ctx context.Context, e *ctxdir.Event) error {
+	m, err := record.Load(ctx, e.Message, p.a.content(p.f.noContent))
+	if err != nil {
+		return err
 	}
 	if p.a.json {
-		r := messageEvent{recordOf(m, e.Branch, p.f.noContent), nil, fieldsOf(e, what)}
-		for _, b := range e.Branches {
-			r.Branches = append(r.Branches, b.Name)
-		}
-		err := p.a.messageRecord(ctx, m, r, &r.messageRecord)
+		err := record.WriteEvent(ctx, p.a.out, e, m)
 		p.lacks.add(m)
 		return err
 	}
 	p.lacks.add(m)
-	if what == "replaced" || what == "edited" {
-		if err := p.line(e, "%s message %d of %s:", what, e.Message.Position, oneLine(e.Branch)); err != nil {
+	if e.Op == "replaced" || e.Op == "edited" {
+		if err := p.line(e, "%s message %d of %s:", e.Op, e.Message.Position, oneLine(e.Branch)); err != nil {
 			return err
 		}
 	} else if p.last != (branchKey{e.Context, e.Branch}) {
@@ -284,9 +242,6 @@ func (p *follower) branch(e *ctxdir.Event) error {
 	if len(e.Branches) > 0 {
 		info = e.Branches[0]
 	}
-	if p.a.json {
-		return p.a.record(branchEvent{branchRow(info), e.Was, fieldsOf(e, e.Op)})
-	}
 	name := oneLine(e.Branch)
 	switch e.Op {
 	case "created":
@@ -303,22 +258,10 @@ func (p *follower) branch(e *ctxdir.Event) error {
 }
 
 func (p *follower) metadata(e *ctxdir.Event) error {
-	if p.a.json {
-		b := metadataLine(e.Metadata)
-		fields := encode(fieldsOf(e, e.Op))
-		return p.a.printf("%s,%s\n", b[:len(b)-1], fields[1:])
-	}
 	return p.line(e, "%s", changesOf(e))
 }
 
 func (p *follower) resync(e *ctxdir.Event) error {
-	if p.a.json {
-		r := resyncRecord{Record: "resync", eventFields: fieldsOf(e, "")}
-		for _, b := range e.Branches {
-			r.Branches = append(r.Branches, branchRow(b))
-		}
-		return p.a.record(r)
-	}
 	return p.line(e, "cannot list the changes since then; run %q to see the messages", "ctxtool show "+e.Context.String())
 }
 
@@ -327,13 +270,6 @@ func (p *follower) context(e *ctxdir.Event) error {
 	title := ""
 	if e.Metadata != nil {
 		title = e.Metadata.Title
-	}
-	if p.a.json {
-		r := contextEvent{Record: "context", ID: e.Context.String(), Title: title, eventFields: fieldsOf(e, e.Op)}
-		if m := e.Metadata; m != nil {
-			r.Branches, r.ActiveBranch, r.CreatedAt, r.UpdatedAt = len(m.Branches), m.ActiveBranch, m.CreatedAt, m.UpdatedAt
-		}
-		return p.a.record(r)
 	}
 	if title != "" {
 		title = ": " + oneLine(title)

@@ -3,6 +3,7 @@ package record
 import (
 	"bytes"
 	"context"
+	"io"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -55,48 +56,72 @@ type Resync struct {
 // OfEvent is an event as a line of JSON, without a line break. A message above inline bytes is left out: the line has
 // its size instead.
 func OfEvent(ctx context.Context, e *ctxdir.Event, inline int64) []byte {
+	var m *Loaded
+	if e.Message != nil {
+		content := Full
+		if e.Message.Unavailable == nil && FullSize(e.Message) > inline {
+			content = None
+		}
+		var err error
+		if m, err = Load(ctx, e.Message, content); err != nil {
+			m = &Loaded{Message: e.Message, Missing: err}
+		}
+	}
+	var b bytes.Buffer
+	if err := WriteEvent(ctx, &b, e, m); err != nil {
+		m = &Loaded{Message: e.Message, Missing: err}
+		b.Reset()
+		_ = WriteEvent(ctx, &b, e, m) // into memory
+	}
+	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// WriteEvent writes an event as a line of JSON; m is the message of an event of a message.
+func WriteEvent(ctx context.Context, w io.Writer, e *ctxdir.Event, m *Loaded) error {
 	switch e.Kind {
 	case ctxdir.EventMessage:
-		return messageEvent(ctx, e, inline)
+		r := MessageEvent{m.Head(e.Branch), nil, OfCommit(e)}
+		for _, b := range e.Branches {
+			r.Branches = append(r.Branches, b.Name)
+		}
+		return m.Write(ctx, w, r)
 	case ctxdir.EventBranch:
 		info := ctxdir.BranchInfo{Name: e.Branch}
 		if len(e.Branches) > 0 {
 			info = e.Branches[0]
 		}
-		b := OfBranch(info)
-		b.Record = "branch"
-		return Encode(BranchEvent{b, e.Was, OfCommit(e)})
+		return write(w, BranchEvent{namedBranch(info), e.Was, OfCommit(e)})
 	case ctxdir.EventMetadata:
-		fields := Encode(OfCommit(e))
-		line := append([]byte(`{"record":"metadata",`), fields[1:len(fields)-1]...)
-		return append(append(line, ','), e.Metadata.Raw[1:]...)
+		line, fields := MetadataLine(e.Metadata), Encode(OfCommit(e))
+		line = append(append(line[:len(line)-1], ','), fields[1:]...)
+		_, err := w.Write(append(line, '\n'))
+		return err
 	case ctxdir.EventResync:
 		r := Resync{Record: "resync", Branches: []Branch{}, Commit: OfCommit(e)}
 		for _, b := range e.Branches {
-			r.Branches = append(r.Branches, OfBranch(b))
+			r.Branches = append(r.Branches, namedBranch(b))
 		}
-		return Encode(r)
+		return write(w, r)
 	}
 	r := ContextEvent{Record: "context", ID: e.Context.String(), Commit: OfCommit(e)}
 	if m := e.Metadata; m != nil {
 		r.Title, r.Branches, r.ActiveBranch, r.CreatedAt, r.UpdatedAt = m.Title, len(m.Branches), m.ActiveBranch, m.CreatedAt, m.UpdatedAt
 	}
-	return Encode(r)
+	return write(w, r)
 }
 
-func messageEvent(ctx context.Context, e *ctxdir.Event, inline int64) []byte {
-	r := MessageEvent{OfMessage(e.Message, e.Branch), nil, OfCommit(e)}
-	for _, b := range e.Branches {
-		r.Branches = append(r.Branches, b.Name)
-	}
-	if size := FullSize(e.Message); e.Message.Unavailable == nil && size > inline {
-		r.Bytes = &size
-		return Encode(r)
-	}
-	var b bytes.Buffer
-	if err := WriteMessage(ctx, &b, e.Message, r, Full); err != nil {
-		r.Unavailable = Problem(err)
-		return Encode(r)
-	}
-	return bytes.TrimRight(b.Bytes(), "\n")
+func namedBranch(b ctxdir.BranchInfo) Branch {
+	r := OfBranch(b)
+	r.Record = "branch"
+	return r
+}
+
+func write(w io.Writer, v any) error {
+	_, err := w.Write(append(Encode(v), '\n'))
+	return err
+}
+
+// MetadataLine is metadata.json as a line of JSON, without a line break.
+func MetadataLine(m *ctxdir.Metadata) []byte {
+	return append([]byte(`{"record":"metadata",`), m.Raw[1:]...)
 }

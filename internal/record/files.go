@@ -29,7 +29,7 @@ type FileRow struct {
 // OfFileRow describes a file.
 func OfFileRow(r *search.FileRow) FileRow {
 	f := FileRow{
-		"", r.Path, r.Access, r.Type, nil, r.IsText, r.At, r.Context.String(), list(r.Branches), r.Position, r.ID.String(), r.Role, r.Pointer,
+		"", r.Path, r.Access, r.Type, nil, r.IsText, r.At, r.Context.String(), List(r.Branches), r.Position, r.ID.String(), r.Role, r.Pointer,
 		r.Payload,
 	}
 	if r.Size >= 0 {

@@ -9,8 +9,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// list is a list that JSON does not write as null.
-func list[T any](all []T) []T { return append([]T{}, all...) }
+// List is a list that JSON does not write as null.
+func List[T any](all []T) []T { return append([]T{}, all...) }
 
 // ID is an id, empty for none.
 func ID(id uuid.UUID) string {
@@ -43,8 +43,8 @@ type Hit struct {
 // OfHit describes a hit.
 func OfHit(h *search.Hit) Hit {
 	return Hit{
-		"", h.Context.String(), h.Title, list(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.Kind, h.At,
-		h.Pointer, h.Snippet, list(h.Marks), h.Paths, h.Score, h.Partial,
+		"", h.Context.String(), h.Title, List(h.Branches), h.Position, h.ID.String(), h.Role, h.Type, h.Kind, h.At,
+		h.Pointer, h.Snippet, List(h.Marks), h.Paths, h.Score, h.Partial,
 	}
 }
 
@@ -61,7 +61,7 @@ type Match struct {
 
 // OfMatch describes a match.
 func OfMatch(m *search.Match) Match {
-	return Match{"match", m.Context.String(), list(m.Branches), m.Position, m.ID.String(), m.Pointer, m.Line}
+	return Match{"match", m.Context.String(), List(m.Branches), m.Position, m.ID.String(), m.Pointer, m.Line}
 }
 
 // Moment is a moment.
@@ -76,14 +76,14 @@ type Moment struct {
 	References []moment.Reference `json:"references"`
 	Relevance  float64            `json:"relevance"`
 	From       []uuid.UUID        `json:"from"`
-	CreatedAt  time.Time          `json:"created_at,omitzero"`
+	CreatedAt  time.Time          `json:"created_at"`
 }
 
 // OfMoment describes a moment.
 func OfMoment(m *moment.Moment) Moment {
 	return Moment{
-		"", m.Context.String(), m.ID.String(), string(m.Type), m.Content, m.Background, list(m.Tags), list(m.References), m.Relevance,
-		list(m.From), m.At.UTC(),
+		"", m.Context.String(), m.ID.String(), string(m.Type), m.Content, m.Background, List(m.Tags), List(m.References), m.Relevance,
+		List(m.From), m.At.UTC(),
 	}
 }
 
@@ -144,7 +144,9 @@ type LeftOut struct {
 func OfLeftOut(l *assemble.LeftOut) LeftOut {
 	r := LeftOut{Kind: string(l.Kind), Items: l.Items, Reason: l.Reason, Best: l.Best}
 	if e := l.Example; e != nil {
-		r.Context, r.Branch, r.ID = ID(e.Context), e.Branch, ID(e.ID)
+		if r.Context, r.Branch = ID(e.Context), e.Branch; e.Position >= 0 {
+			r.ID = e.ID.String()
+		}
 	}
 	return r
 }

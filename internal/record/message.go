@@ -1,16 +1,17 @@
 package record
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
-	"errors"
 	"io"
+	"math"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 )
 
-// Message is the head of a message; [WriteMessage] adds the message.
+// Message is the head of a message; [Loaded.Write] adds the message.
 type Message struct {
 	Record      string          `json:"record,omitempty"`
 	Branch      string          `json:"branch"`
@@ -21,15 +22,8 @@ type Message struct {
 	CreatedAt   time.Time       `json:"created_at,omitzero"`
 	Edited      bool            `json:"edited,omitempty"`
 	Unavailable string          `json:"unavailable,omitempty"`
-	Bytes       *int64          `json:"bytes,omitempty"` // of the message, if the message itself is left out
+	Bytes       *int64          `json:"bytes,omitempty"` // replaces the message
 	References  json.RawMessage `json:"references,omitempty"`
-}
-
-// OfMessage describes a message on a branch, without the message.
-func OfMessage(m *ctxdir.Message, branch string) Message {
-	return Message{
-		"message", branch, m.Position, m.ID.String(), m.Role, m.Type, m.CreatedAt, m.Edited, Problem(m.Unavailable), nil, m.References,
-	}
 }
 
 // FullSize is the size of a message with its payloads, in bytes, as far as the references know.
@@ -40,12 +34,12 @@ func FullSize(m *ctxdir.Message) int64 {
 		return size
 	}
 	for _, ref := range refs {
-		size += max(min(ref.Size, 1<<60-size), 0)
+		size += max(min(ref.Size, math.MaxInt64-size), 0)
 	}
 	return size
 }
 
-// Content says how much of a message a record has.
+// Content says how much of a message is loaded.
 type Content int
 
 // The forms of messages.
@@ -55,52 +49,105 @@ const (
 	None                 // only its size
 )
 
-// WriteMessage writes the record of a message as a line of JSON: head with the message as its last member, verbatim. It
-// reads large messages piece by piece. A payload that cannot be read leaves its reference in the message, and the record
-// says "unavailable".
-func WriteMessage(ctx context.Context, w io.Writer, m *ctxdir.Message, head any, content Content) error {
+// maxBuffered bounds a full body that is read into memory before it is written, in bytes.
+const maxBuffered = 1 << 20
+
+// Loaded is a message with its payloads in place.
+type Loaded struct {
+	*ctxdir.Message
+	Body    json.RawMessage // nil if it is too large for memory; WriteTo writes it
+	Missing error           // why a payload is not in place
+
+	size *int64 // replaces the body
+}
+
+// Load reads the payloads of a message. An unavailable payload leaves its reference in the body, and Missing says why.
+// Load fails only if ctx ends.
+func Load(ctx context.Context, m *ctxdir.Message, content Content) (*Loaded, error) {
 	if m.Unavailable != nil {
-		return Write(w, head, "message", func(w io.Writer) error { _, err := io.WriteString(w, "null"); return err })
+		return &Loaded{Message: m}, nil
 	}
-	var missing error
+	if content == None {
+		size := FullSize(m)
+		return &Loaded{Message: m, size: &size}, nil
+	}
+	if content == Full && FullSize(m) > maxBuffered {
+		return &Loaded{Message: m}, nil
+	}
+	read := m.Body
+	if content == Texts {
+		read = m.Texts
+	}
+	body, err := read(ctx)
+	if ctx.Err() != nil {
+		return nil, ctx.Err()
+	}
+	return &Loaded{Message: m, Body: body, Missing: payloadError(err)}, nil
+}
+
+// InMemory returns the message with its body in memory, for parsing.
+func (l *Loaded) InMemory(ctx context.Context) (*Loaded, error) {
+	if l.Body != nil || l.Unavailable != nil {
+		return l, nil
+	}
+	body, missing := l.Message.Body(ctx)
+	l.Body, l.Missing = body, payloadError(missing)
+	return l, ctx.Err()
+}
+
+// Head is the record of the message on a branch, without the message. If only the size was loaded, it has the size.
+func (l *Loaded) Head(branch string) Message {
+	m := l.Message
+	return Message{
+		"message", branch, m.Position, m.ID.String(), m.Role, m.Type, m.CreatedAt, m.Edited, Problem(cmp.Or(m.Unavailable, l.Missing)),
+		l.size, m.References,
+	}
+}
+
+// WriteBody writes the body. It reads a large one piece by piece.
+func (l *Loaded) WriteBody(ctx context.Context, w io.Writer) error {
+	if l.Body != nil {
+		_, err := w.Write(l.Body)
+		return err
+	}
+	out := &sink{w: w}
+	err := l.Message.WriteBody(ctx, out)
+	switch {
+	case out.err != nil:
+		return out.err
+	case ctx.Err() == nil && isPayload(err):
+		l.Missing, err = payloadError(err), nil
+	}
+	return err
+}
+
+// Write writes the record of the message as a line of JSON: head, which has the members of [Loaded.Head], with the
+// message as its last member, verbatim. If a payload of a large message cannot be read, "unavailable" follows.
+func (l *Loaded) Write(ctx context.Context, w io.Writer, head any) error {
+	switch {
+	case l.Unavailable != nil:
+		return writeWith(w, head, "message", []byte("null"))
+	case l.size != nil:
+		_, err := w.Write(append(Encode(head), '\n'))
+		return err
+	case l.Body != nil:
+		return writeWith(w, head, "message", l.Body)
+	case l.Missing != nil:
+		return writeWith(w, head, "message", []byte("null"))
+	}
 	b := Encode(head)
 	if _, err := w.Write(append(b[:len(b)-1], `,"message":`...)); err != nil {
 		return err
 	}
-	if content == Texts {
-		body, err := m.Texts(ctx)
-		if body == nil && err != nil {
-			return err
-		}
-		missing = err
-		if _, err := w.Write(body); err != nil {
-			return err
-		}
-	} else {
-		out := &sink{w: w}
-		missing = m.WriteBody(ctx, out)
-		if out.err != nil {
-			return out.err
-		}
-	}
-	if err := ctx.Err(); err != nil {
+	if err := l.WriteBody(ctx, w); err != nil {
 		return err
 	}
 	end := "}\n"
-	if missing != nil {
-		if !IsPayload(missing) {
-			return missing
-		}
-		end = `,"unavailable":` + string(Encode(Problem(missing))) + end
+	if l.Missing != nil { // discovered after the record began
+		end = `,"unavailable":` + string(Encode(Problem(l.Missing))) + end
 	}
 	_, err := io.WriteString(w, end)
 	return err
-}
-
-// IsPayload reports whether an error is about a payload that cannot be read.
-func IsPayload(err error) bool {
-	var e *ctxdir.Error
-	return errors.As(err, &e) && e.Op == "read the payload"
 }
 
 // sink keeps the first error of a writer, so that it is not taken for one of reading.

@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"io"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -39,14 +38,6 @@ func OfContext(s ctxdir.Summary) Context {
 	}
 }
 
-// Problem is an error as one line; empty for none.
-func Problem(err error) string {
-	if err == nil {
-		return ""
-	}
-	return strings.Join(strings.FieldsFunc(err.Error(), func(r rune) bool { return r == '\n' || r == '\r' }), " ")
-}
-
 // Branch is a branch of a context.
 type Branch struct {
 	Record   string `json:"record,omitempty"`
@@ -78,14 +69,14 @@ func Encode(v any) []byte {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// Write writes a value as a line of JSON with one more member, whose value is written as it is: encoding/json would
-// change it.
-func Write(w io.Writer, v any, key string, value func(io.Writer) error) error {
+// writeWith writes a value as a line of JSON with one more member, whose value it does not check: encoding/json would
+// parse every byte of it again.
+func writeWith(w io.Writer, v any, key string, value []byte) error {
 	b := Encode(v)
 	if _, err := w.Write(append(b[:len(b)-1], `,"`+key+`":`...)); err != nil {
 		return err
 	}
-	if err := value(w); err != nil {
+	if _, err := w.Write(value); err != nil {
 		return err
 	}
 	_, err := io.WriteString(w, "}\n")

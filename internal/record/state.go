@@ -1,35 +1,53 @@
 package record
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 )
 
+// TrashItem is what moved to the trash, or was purged from it.
+type TrashItem struct {
+	Record  string `json:"record,omitempty"`
+	Context string `json:"context,omitempty"`
+	Path    string `json:"path"` // in the store
+	Bytes   int64  `json:"bytes"`
+	Reason  string `json:"reason"`
+	Item    string `json:"item,omitempty"`
+	Kind    string `json:"kind,omitempty"`
+}
+
+// OfTrashItem describes an item without its time.
+func OfTrashItem(x ctxdir.Item) TrashItem {
+	return TrashItem{"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), x.Kind}
+}
+
 // Trashed is an item in the trash.
 type Trashed struct {
-	Record    string    `json:"record,omitempty"`
-	Context   string    `json:"context,omitempty"`
-	Path      string    `json:"path"` // in the store
-	Bytes     int64     `json:"bytes"`
-	Reason    string    `json:"reason"`
-	Item      string    `json:"item,omitempty"`
-	Kind      string    `json:"kind,omitempty"`
+	TrashItem
 	Name      string    `json:"name,omitempty"`
-	RemovedAt time.Time `json:"removed_at,omitzero"`
-	ExpiresAt time.Time `json:"expires_at,omitzero"`
+	RemovedAt time.Time `json:"removed_at"`
+	ExpiresAt time.Time `json:"expires_at"`
 	Problem   string    `json:"problem,omitempty"`
+}
+
+// week is how long items stay in the trash by default.
+const week = 7 * 24 * time.Hour
+
+// Grace is how long items stay in the trash of a store.
+func Grace(s *ctxdir.Store) (time.Duration, error) {
+	settings, err := s.Settings()
+	return cmp.Or(settings.TrashGrace, week), err
 }
 
 // OfTrashed describes an item that expires after a grace period.
 func OfTrashed(x ctxdir.Item, grace time.Duration) Trashed {
-	expires := x.RemovedAt.Add(grace)
-	if expires.UTC().Year() > 9999 { // JSON cannot hold such a time
-		expires = x.RemovedAt
+	expires := x.RemovedAt.Add(grace).UTC()
+	if expires.Year() > 9999 { // JSON cannot hold such a time
+		expires = x.RemovedAt.UTC()
 	}
-	return Trashed{
-		"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), x.Kind, x.Name, x.RemovedAt.UTC(), expires.UTC(), Problem(x.Problem),
-	}
+	return Trashed{OfTrashItem(x), x.Name, x.RemovedAt.UTC(), expires, Problem(x.Problem)}
 }
 
 // Restored is an item that came back from the trash.
