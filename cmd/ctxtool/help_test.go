@@ -1,6 +1,9 @@
 package main
 
 import (
+	"bufio"
+	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -182,7 +185,13 @@ func TestExamples(t *testing.T) {
 			"CTXDIR_STORE=",
 			"XDG_DATA_HOME=",
 		)
-		out, err := shell.CombinedOutput()
+		var out []byte
+		var err error
+		if cmd.Name() == "serve" {
+			out, err = serves(shell)
+		} else {
+			out, err = shell.CombinedOutput()
+		}
 		if cmd.Name() == "doctor" && shell.ProcessState.ExitCode() == exitProblems {
 			err = nil // nobody knows on what file system tests run
 		}
@@ -190,6 +199,24 @@ func TestExamples(t *testing.T) {
 			t.Errorf("%s: %v\n%s\n%s", cmd.CommandPath(), err, cmd.Example, out)
 		}
 	}
+}
+
+// serves runs the one example of a command that serves until it is interrupted.
+func serves(shell *exec.Cmd) (out []byte, err error) {
+	shell.Args[len(shell.Args)-1] = "exec " + strings.TrimSpace(shell.Args[len(shell.Args)-1]) // the signal is for the command
+	stdout, err := shell.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := shell.Start(); err != nil {
+		return nil, err
+	}
+	line, _ := bufio.NewReader(stdout).ReadBytes('\n')
+	err = errors.Join(shell.Process.Signal(os.Interrupt), shell.Wait())
+	if shell.ProcessState.ExitCode() == exitInterrupted && bytes.HasPrefix(line, []byte("serving at http://127.0.0.1:")) {
+		err = nil
+	}
+	return line, err
 }
 
 // TestManuals: each command has a complete page, in which no text looks like a macro.

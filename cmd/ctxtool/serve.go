@@ -37,7 +37,7 @@ describes the API.
 
 Each request needs the token, which serve makes once and keeps in a file that only you can read.
 Without --listen, only programs of this machine can connect; another address needs TLS.`,
-		Example:     "  ctxtool serve --help\n  ctxtool --json serve --listen 127.0.0.1:0 --read-only",
+		Example:     "  ctxtool serve --listen 127.0.0.1:0 --read-only",
 		Annotations: exits("", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {

@@ -60,7 +60,8 @@ type Reference struct {
 // OfReference describes a reference of a message on a branch.
 func OfReference(c *ctxdir.Context, branch string, m *ctxdir.Message, r *reference.Ref) Reference {
 	is := Reference{
-		"", c.ID().String(), branch, m.Position, m.ID.String(), "message", r.File, nil, r.Commit, r.Blob, r.Sum, r.Size, r.Context, r.Diff, r.Seen,
+		"", c.ID().String(), branch, m.Position, m.ID.String(), "message", r.File, nil, r.Commit, r.Blob, r.Sum, r.Size,
+		r.Context, r.Diff, r.Seen,
 	}
 	if !r.Lines.IsZero() {
 		is.Lines = []int64{r.Lines.From, r.Lines.To}
