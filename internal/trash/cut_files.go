@@ -113,6 +113,9 @@ func (l *cutLine) removeFile(c *engine.Context, folder string, file uuid.UUID) e
 
 // forgetLines removes the purged lines from the metadata, and the branch folders that no line uses any more. If another
 // purge has marked lines meanwhile, their files may still be there: the next purge forgets all of them.
+//
+// Crash order: the folders go first, durably, since only a line that the metadata still has leads the next purge to its
+// folder, whose name is that of the branch. A purged line without a folder is as good as one with an empty folder.
 func forgetLines(ctx context.Context, c *engine.Context, marked map[uuid.UUID]bool) error {
 	return c.Write(ctx, func(current *engine.Metadata) error {
 		others := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyPurged && !marked[r.Line] }
@@ -121,14 +124,18 @@ func forgetLines(ctx context.Context, c *engine.Context, marked map[uuid.UUID]bo
 		}
 		m := current.Clone()
 		branch.Forget(m)
-		if err := c.ReplaceMetadata(m); err != nil {
-			return err
-		}
+		gone := false
 		for _, l := range current.Lines {
 			if !slices.ContainsFunc(m.Lines, func(stays ctxfolder.Line) bool { return stays.Folder == l.Folder }) {
 				c.Dir.RemoveFolder(l.Folder)
+				gone = true
 			}
 		}
-		return nil
+		if gone {
+			if err := c.Dir.FS.SyncDir(ctxfolder.Messages); err != nil && !errors.Is(err, fs.ErrNotExist) {
+				return err
+			}
+		}
+		return c.ReplaceMetadata(m)
 	})
 }
