@@ -216,7 +216,9 @@ func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) err
 		return t.Purge()
 	}
 	rest, err := t.PurgeBut(ctxfolder.ErasingFile)
-	x.rests = append(x.rests, rest)
+	if err == nil {
+		x.rests = append(x.rests, rest) // else the next purge takes over what is left, with the note
+	}
 	return err
 }
 
@@ -228,10 +230,10 @@ func (x *removal) resumeTrash(entries []fs.DirEntry) (others []fs.DirEntry, err 
 			others = append(others, e)
 			continue
 		}
-		x.rests = append(x.rests, rest)
 		if err := ctxfolder.RemoveAllBut(x.s.FS, rest, ctxfolder.ErasingFile); err != nil {
 			return nil, err
 		}
+		x.rests = append(x.rests, rest)
 	}
 	return others, nil
 }
