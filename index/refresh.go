@@ -20,13 +20,6 @@ func (l *Log) Refresh() error {
 	return l.catchUp()
 }
 
-// Unchanged reports whether the newest known journal has no further record.
-func (l *Log) Unchanged() bool {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	return l.state != nil && !l.state.unsaved && l.state.newest().endsBlank()
-}
-
 // catchUp reads new records from the newest journal and from newer ones. The caller holds advance.
 func (l *Log) catchUp() error {
 	_, err := l.follow()
@@ -139,8 +132,7 @@ func (l *Log) reload() error {
 		}
 		s, err := readState(l.dir, x, l.held())
 		if err == nil {
-			l.noteIndexFile(now)
-			return l.setState(s)
+			return l.setStateOf(s, now)
 		}
 		if !errors.Is(err, ErrDamaged) && !errors.Is(err, fs.ErrNotExist) {
 			return err
@@ -196,8 +188,7 @@ func (l *Log) rebuild(why error, x *indexFile, now fs.FileInfo) error {
 		return fmt.Errorf("rebuilding the index of %s: %w", l.dir.ID, err)
 	}
 	s.note("index", "%v; the index was rebuilt", why)
-	l.noteIndexFile(now)
-	return l.setState(s)
+	return l.setStateOf(s, now)
 }
 
 // distrusted reports whether index.json is still the file whose rows are damaged.
@@ -261,7 +252,15 @@ func (l *Log) takeFolded() (*indexFile, error) {
 	return x, nil
 }
 
-// noteIndexFile notes the index.json from which the state was read, or beside which it was rebuilt.
+// setStateOf sets a state that was read from an index.json, or rebuilt beside one. Whoever finds the version changed
+// finds the state too.
+func (l *Log) setStateOf(s *state, now fs.FileInfo) error {
+	err := l.setState(s)
+	l.noteIndexFile(now)
+	return err
+}
+
+// noteIndexFile notes the index.json to which the state belongs.
 func (l *Log) noteIndexFile(now fs.FileInfo) {
 	if !sameIndex(now, l.read) {
 		l.version.Add(1)
@@ -303,8 +302,7 @@ func (l *Log) readAgain(now fs.FileInfo) bool {
 	if err != nil {
 		return false
 	}
-	l.noteIndexFile(now)
-	return l.setState(s) == nil
+	return l.setStateOf(s, now) == nil
 }
 
 func sameIndex(a, b fs.FileInfo) bool {

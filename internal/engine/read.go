@@ -157,14 +157,12 @@ const SearchAttempts = 8
 
 // WithCurrentFolders returns metadata with the present folder names of lines, and whether any name changed.
 func (c *Context) WithCurrentFolders(m *Metadata) (now *Metadata, renamed bool) {
-	c.mu.Lock()
-	stamp := c.stamp
-	c.mu.Unlock()
-	// A rename writes its record and metadata.json under one lock.
-	if c.Log.Unchanged() && c.Dir.MetadataStamp().Same(stamp) {
+	// A rename commits its record before it moves the folder, and replaces metadata.json after that: only the journals
+	// tell in time.
+	if err := c.Log.Refresh(); err != nil {
 		return m, false
 	}
-	if err := c.Log.Refresh(); err != nil {
+	if stamp, known := c.knownMetadata(); known && m == c.Current() && c.Dir.MetadataStamp().Same(stamp) {
 		return m, false
 	}
 	fresh, _, _, _ := c.Log.Metadata()

@@ -1,0 +1,101 @@
+package storetest_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
+)
+
+// TestReadingBesideRename: at each operation of a process that folds or archives another one renames a branch, and at
+// each call of the rename a reader that opened the context before reads the branch's messages by id.
+func TestReadingBesideRename(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	for name, act := range map[string]func(*engine.Context) error{
+		"fold":      func(c *engine.Context) error { return c.Fold(ctx) },
+		"archive":   func(c *engine.Context) error { _, err := c.Archive(ctx, engine.ArchiveOptions{}); return err },
+		"unarchive": func(c *engine.Context) error { _, err := c.Unarchive(ctx, nil); return err },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			reads, k := 0, 1
+			for more := true; more && !t.Failed(); k++ {
+				var n int
+				n, more = readBesideRename(t, k, name == "unarchive", act)
+				reads += n
+			}
+			if reads < 50 {
+				t.Errorf("%d reads at %d operations", reads, k)
+			}
+		})
+	}
+}
+
+// readBesideRename renames at the k-th operation of act. It returns how often the branch was read, and false for more
+// if act has no such operation.
+func readBesideRename(t *testing.T, k int, archived bool, act func(*engine.Context) error) (reads int, more bool) {
+	t.Helper()
+	ctx := context.Background()
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk)...))
+	defer s.Close()
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	alt := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
+	for n := 1; n <= 3; n++ {
+		kit.Append(t, alt, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))})
+		kit.Check(t, c.Fold(ctx))
+	}
+	if archived {
+		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	}
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(4), Body: []byte(besideBody(4, 0))})
+	others := kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
+	defer others.Close()
+	theirs := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
+	defer theirs.Close()
+	const readers = 80 // more than a rename has calls
+	var fresh []*engine.Branch
+	for range readers {
+		r := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
+		defer r.Close()
+		fresh = append(fresh, kit.Must[*engine.Branch](t)(r.Branch("alt")))
+	}
+	first, reading := len(disk.Ops()), false
+	disk.Fail(func(o crashfs.Op) error {
+		switch {
+		case reading:
+		case !more && o.Index == first+k:
+			more = true
+			ok, err := theirs.Dir.Lock.TryAcquire()
+			kit.Check(t, err)
+			if !ok {
+				return nil // a rename would wait
+			}
+			kit.Check(t, theirs.Dir.Lock.Release())
+			kit.Check(t, theirs.Rename(ctx, "alt", "beta"))
+			fresh = nil
+		case more && len(fresh) > 0:
+			reading = true
+			for n := 1; n <= 3; n++ {
+				if m, err := fresh[0].Message(ctx, kit.TestID(n)); err != nil || m.Unavailable != nil || kit.BodyOf(m) != besideBody(n, 0) {
+					t.Errorf("renamed at operation %d, before %v: message %d: %+v, %v", k, o, n, m, err)
+				}
+				reads++
+			}
+			fresh, reading = fresh[1:], false
+		}
+		return nil
+	})
+	err := act(c)
+	disk.Fail(nil)
+	if err != nil {
+		t.Fatal(fmt.Errorf("renamed at operation %d: %w", k, err))
+	}
+	return reads, more
+}
