@@ -4,6 +4,7 @@ package baseline
 
 import (
 	"cmp"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"regexp"
@@ -167,25 +168,60 @@ type Share struct{ Value, From, To float64 }
 // Estimate returns the share of cases that are true, and its interval by resampling groups of cases: those of one
 // conversation depend on each other.
 func Estimate(groups [][]bool) Share {
+	return estimate(len(groups), func(i int) (sum, n int) {
+		for _, hit := range groups[i] {
+			sum += number(hit)
+		}
+		return sum, len(groups[i])
+	})
+}
+
+// Lead returns by how much the share of ours is above that of theirs, in the same groups of the same cases, and its
+// interval as of [Estimate]. What makes a case hard for both leaves it alone, so it is narrower than two of those.
+func Lead(ours, theirs [][]bool) Share {
+	return estimate(len(ours), func(i int) (sum, n int) {
+		for k, hit := range ours[i] {
+			sum += number(hit) - number(theirs[i][k])
+		}
+		return sum, len(ours[i])
+	})
+}
+
+func number(hit bool) int {
+	if hit {
+		return 1
+	}
+	return 0
+}
+
+// estimate returns the mean over groups of cases, of which group gives the sum and the number.
+func estimate(groups int, group func(i int) (sum, n int)) Share {
 	const samples = 2000
 	random := rand.New(rand.NewPCG(1, 2))
-	of := func(pick func(i int) int) float64 {
-		hits, n := 0, 0
+	mean := func(pick func(i int) int) float64 {
+		sum, n := 0, 0
 		for i := range groups {
-			for _, hit := range groups[pick(i)] {
-				if n++; hit {
-					hits++
-				}
-			}
+			s, cases := group(pick(i))
+			sum, n = sum+s, n+cases
 		}
-		return float64(hits) / float64(max(n, 1))
+		return float64(sum) / float64(max(n, 1))
 	}
 	values := make([]float64, samples)
 	for i := range values {
-		values[i] = of(func(int) int { return random.IntN(len(groups)) })
+		values[i] = mean(func(int) int { return random.IntN(groups) })
 	}
 	slices.Sort(values)
-	return Share{of(func(i int) int { return i }), values[samples*25/1000], values[samples*975/1000]}
+	return Share{mean(func(i int) int { return i }), values[samples*25/1000], values[samples*975/1000]}
+}
+
+// String is a table's cell: percent, with the bounds.
+func (s Share) String() string {
+	return fmt.Sprintf("%.1f %% (%.1f–%.1f)", 100*s.Value, 100*s.From, 100*s.To)
+}
+
+// Points is the cell of a [Lead]: percentage points with their sign.
+func (s Share) Points() string {
+	return strings.ReplaceAll(fmt.Sprintf("%+.1f (%+.1f to %+.1f)", 100*s.Value, 100*s.From, 100*s.To), "-", "−")
 }
 
 // Alone makes each case a group.

@@ -16,6 +16,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
@@ -121,13 +122,19 @@ type method struct {
 	find func(question string) (string, error)
 }
 
-type result struct{ any, all []bool }
+// result is what a method found, by conversation and question: any of the turns that answer it, or all.
+type result struct{ any, all [][]bool }
+
+const (
+	bm25 = "BM25, whole messages"
+	ours = "assemble"
+)
 
 func run(w io.Writer, folder string, files []string, budget int) error {
 	ctx := context.Background()
 	results, order := map[string]*result{}, []string{}
 	largest, prefix := 0, time.Duration(0)
-	for _, name := range files {
+	for i, name := range files {
 		c, err := read(filepath.Join(folder, name+".json"))
 		if err != nil {
 			return err
@@ -139,30 +146,53 @@ func run(w io.Writer, folder string, files []string, budget int) error {
 		err = c.measure(ctx, dir, budget, func(method string, any, all bool, tokens int, took time.Duration) {
 			r := results[method]
 			if r == nil {
-				r = &result{}
+				r = &result{make([][]bool, len(files)), make([][]bool, len(files))}
 				results[method] = r
 				order = append(order, method)
 			}
-			r.any, r.all = append(r.any, any), append(r.all, all)
+			r.any[i], r.all[i] = append(r.any[i], any), append(r.all[i], all)
 			largest, prefix = max(largest, tokens), prefix+took
 		})
 		if err = errors.Join(err, os.RemoveAll(dir)); err != nil {
 			return err
 		}
 	}
-	n := len(results[order[0]].any)
-	fmt.Fprintf(w, "LoCoMo %s: %d questions, %d tokens; largest text %d tokens, %v each.\n\n| | any | all |\n| --- | --- | --- |\n",
+	n := len(slices.Concat(results[ours].any...))
+	fmt.Fprintf(w, "LoCoMo %s: %d questions, %d tokens; largest text %d tokens, %v each.\n\n",
 		strings.Join(files, ", "), n, budget, largest, (prefix / time.Duration(n)).Round(100*time.Microsecond))
-	for _, name := range order {
-		r := results[name]
-		fmt.Fprintf(w, "| %s | %s | %s |\n", name, percent(r.any), percent(r.all))
-	}
+	table(w, files, order, results)
 	return nil
 }
 
-func percent(cases []bool) string {
-	s := baseline.Estimate(baseline.Alone(cases))
-	return fmt.Sprintf("%.1f %% (%.1f–%.1f)", 100*s.Value, 100*s.From, 100*s.To)
+// table writes what each method found, with intervals by question, and the lead over BM25 in each conversation and, by
+// resampling them, in all.
+func table(w io.Writer, files, order []string, results map[string]*result) {
+	fmt.Fprintf(w, "| | any | lead of %[1]s, points | all | lead of %[1]s, points |\n| --- | --- | --- | --- | --- |\n", ours)
+	for _, name := range order {
+		r := results[name]
+		fmt.Fprintf(w, "| %s |", name)
+		for _, of := range [][2][][]bool{{results[ours].any, r.any}, {results[ours].all, r.all}} {
+			lead := ""
+			if name != ours {
+				lead = leadByQuestion(of[0], of[1])
+			}
+			fmt.Fprintf(w, " %v | %s |", baseline.Estimate(baseline.Alone(slices.Concat(of[1]...))), lead)
+		}
+		fmt.Fprintln(w)
+	}
+	fmt.Fprintf(w, "\n| lead of %s over BM25, points | any | all |\n| --- | --- | --- |\n", ours)
+	r, base := results[ours], results[bm25]
+	for i, name := range files {
+		fmt.Fprintf(w, "| conversation %s, %d questions | %s | %s |\n", name, len(r.any[i]),
+			leadByQuestion(r.any[i:i+1], base.any[i:i+1]), leadByQuestion(r.all[i:i+1], base.all[i:i+1]))
+	}
+	if len(files) >= 5 { // resampling fewer says little
+		fmt.Fprintf(w, "| all, by conversation | %s | %s |\n", baseline.Lead(r.any, base.any).Points(), baseline.Lead(r.all, base.all).Points())
+	}
+}
+
+func leadByQuestion(a, b [][]bool) string {
+	return baseline.Lead(baseline.Alone(slices.Concat(a...)), baseline.Alone(slices.Concat(b...))).Points()
 }
 
 // measure asks the questions of a conversation.
@@ -192,8 +222,8 @@ func (c *conversation) measure(
 	methods := []method{
 		{"last N", func(string) (string, error) { return baseline.LastN(turns, budget), nil }},
 		{"random", func(q string) (string, error) { return baseline.Random(turns, budget, uint64(len(q))), nil }},
-		{"BM25, whole messages", func(q string) (string, error) { return corpus.BM25(len(turns), q, budget), nil }},
-		{"assemble", func(q string) (string, error) {
+		{bm25, func(q string) (string, error) { return corpus.BM25(len(turns), q, budget), nil }},
+		{ours, func(q string) (string, error) {
 			a, err := assemble.Build(ctx, s, assemble.Request{Context: cc.ID(), Query: q, MaxTokens: budget, Index: x, Weights: &weights})
 			if err != nil {
 				return "", err

@@ -32,7 +32,9 @@ type session struct {
 	id        uuid.UUID
 	branch    string
 	root      string // the folder of the project
+	tool      string // whose conversation it is
 	turns     []baseline.Turn
+	calls     []bool  // of the turns: whether they call tools
 	positions []int64 // of the turns on the branch
 	corpus    *baseline.Corpus
 }
@@ -66,6 +68,7 @@ func load(ctx context.Context, s *ctxdir.Store, folder string) (all []*session, 
 				if err != nil {
 					return nil, err
 				}
+				t.tool = tool
 				if t.tokens() >= minTokens {
 					all = append(all, t)
 				}
@@ -104,6 +107,7 @@ func readSession(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (t *session
 				Text: text, Role: transcript.VoiceOf(m.Role, parts), Result: result, Tokens: tokens.Count(text) + 4,
 			})
 			t.positions = append(t.positions, m.Position)
+			t.calls = append(t.calls, slices.ContainsFunc(parts, func(p transcript.Part) bool { return p.Kind == transcript.Call }))
 		}
 		return nil
 	})

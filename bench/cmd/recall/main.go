@@ -55,8 +55,10 @@ func main() {
 }
 
 type results struct {
-	order []string
-	found map[string][][]bool // by session
+	order    []string
+	found    map[string][][]bool // by session
+	sessions []string
+	facts    []description
 }
 
 func (r *results) note(session int, method string, hit bool) {
@@ -106,7 +108,9 @@ func run(w io.Writer, folder string, half, budget, steps int) (err error) {
 			continue
 		}
 		tokens += session.tokens()
+		r.sessions = append(r.sessions, fmt.Sprintf("%s, %d tokens", session.tool, session.tokens()))
 		for _, f := range facts {
+			r.facts = append(r.facts, session.describe(f))
 			d, err := session.ask(ctx, s, x, f, budget, func(method string, hit bool) { r.note(n, method, hit) })
 			if err != nil {
 				return err
@@ -122,12 +126,9 @@ func run(w io.Writer, folder string, half, budget, steps int) (err error) {
 		n++
 		sessions++
 	}
-	fmt.Fprintf(w, "%d facts in %d sessions of %d tokens in the mean, budget %d; %v each.\n\n| | found |\n| --- | --- |\n",
+	fmt.Fprintf(w, "%d facts in %d sessions of %d tokens in the mean, budget %d; %v each.\n\n",
 		cases, sessions, tokens/max(sessions, 1), budget, (took / time.Duration(max(cases, 1))).Round(100*time.Microsecond))
-	for _, method := range r.order {
-		e := baseline.Estimate(r.found[method])
-		fmt.Fprintf(w, "| %s | %.1f %% (%.1f–%.1f) |\n", method, 100*e.Value, 100*e.From, 100*e.To)
-	}
+	r.print(w)
 	sum, count := 0.0, 0
 	for _, shares := range same {
 		for _, v := range shares {
@@ -146,11 +147,11 @@ func (t *session) ask(
 ) (took time.Duration, err error) {
 	before := t.turns[:f.at]
 	for _, m := range []struct{ name, text string }{
-		{"last N", baseline.LastN(before, budget)},
+		{newest, baseline.LastN(before, budget)},
 		{"opencode's rule", baseline.Opencode(before, budget)},
 		{"codex's rule", baseline.Codex(before, budget)},
 		{"random passages", baseline.Random(before, budget, uint64(f.at))},
-		{"BM25, whole messages", t.corpus.BM25(f.at, f.query, budget)},
+		{bm25, t.corpus.BM25(f.at, f.query, budget)},
 	} {
 		note(m.name, strings.Contains(m.text, f.word))
 	}
@@ -160,7 +161,7 @@ func (t *session) ask(
 		return 0, err
 	}
 	took = time.Since(began)
-	note("assemble", strings.Contains(a.Text, f.word) || strings.Contains(a.Text, strings.TrimPrefix(f.word, t.root)))
+	note(ours, strings.Contains(a.Text, f.word) || strings.Contains(a.Text, strings.TrimPrefix(f.word, t.root)))
 	return took, nil
 }
 
