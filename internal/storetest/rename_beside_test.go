@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"context"
 	"fmt"
+	"sync"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -59,41 +60,49 @@ func readBesideRename(t *testing.T, k int, archived bool, act func(*engine.Conte
 	defer others.Close()
 	theirs := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
 	defer theirs.Close()
-	const readers = 80 // more than a rename has calls
+	const readers = 50 // more than a rename has calls
 	var fresh []*engine.Branch
 	for range readers {
 		r := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
 		defer r.Close()
 		fresh = append(fresh, kit.Must[*engine.Branch](t)(r.Branch("alt")))
 	}
-	first, reading := len(disk.Ops()), false
+	first := len(disk.Ops())
+	var turn sync.Mutex // held while the reader reads, and its own calls pass
 	disk.Fail(func(o crashfs.Op) error {
+		if !turn.TryLock() {
+			return nil
+		}
+		defer turn.Unlock()
 		switch {
-		case reading:
 		case !more && o.Index == first+k:
 			more = true
 			ok, err := theirs.Dir.Lock.TryAcquire()
 			kit.Check(t, err)
 			if !ok {
-				return nil // a rename would wait
+				fresh = nil // a rename would wait
+				return nil
 			}
 			kit.Check(t, theirs.Dir.Lock.Release())
+			turn.Unlock()
 			kit.Check(t, theirs.Rename(ctx, "alt", "beta"))
+			turn.Lock()
 			fresh = nil
 		case more && len(fresh) > 0:
-			reading = true
 			for n := 1; n <= 3; n++ {
 				if m, err := fresh[0].Message(ctx, kit.TestID(n)); err != nil || m.Unavailable != nil || kit.BodyOf(m) != besideBody(n, 0) {
 					t.Errorf("renamed at operation %d, before %v: message %d: %+v, %v", k, o, n, m, err)
 				}
 				reads++
 			}
-			fresh, reading = fresh[1:], false
+			fresh = fresh[1:]
 		}
 		return nil
 	})
 	err := act(c)
 	disk.Fail(nil)
+	turn.Lock() // a call in the background may be reading
+	defer turn.Unlock()
 	if err != nil {
 		t.Fatal(fmt.Errorf("renamed at operation %d: %w", k, err))
 	}
