@@ -121,6 +121,17 @@ func (p *parameters) time(name string) time.Time {
 	return at
 }
 
+// zone is a time zone by its name in the IANA database, UTC without one.
+func (p *parameters) zone(name string) *time.Location {
+	text := p.text(name)
+	zone, err := time.LoadLocation(text)
+	if err != nil || text == "Local" {
+		p.fail(name, "%q is not a time zone, such as Europe/Paris", short(text))
+		return time.UTC
+	}
+	return zone
+}
+
 func (p *parameters) id(name string) uuid.UUID {
 	text := p.text(name)
 	if text == "" {

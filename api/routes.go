@@ -46,6 +46,7 @@ var operations = []operation{
 	{method: "POST", path: "/v1/contexts/{context}/moments", writes: true, serve: (*Server).addMoment},
 	{method: "DELETE", path: "/v1/contexts/{context}/moments/{id}", writes: true, serve: (*Server).removeMoment},
 
+	{method: "GET", path: "/v1/usage", long: true, serve: (*Server).getUsage},
 	{method: "GET", path: "/v1/store", serve: (*Server).getStore},
 	{method: "GET", path: "/v1/trash", serve: (*Server).listTrash},
 	{method: "POST", path: "/v1/trash/{item}/restore", writes: true, serve: (*Server).restoreItem},

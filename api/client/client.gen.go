@@ -480,6 +480,39 @@ func (e ListFilesParamsAccess) Valid() bool {
 	}
 }
 
+// Defines values for GetUsageParamsBy.
+const (
+	GetUsageParamsByContext GetUsageParamsBy = "context"
+	GetUsageParamsByDay     GetUsageParamsBy = "day"
+	GetUsageParamsByMessage GetUsageParamsBy = "message"
+	GetUsageParamsByModel   GetUsageParamsBy = "model"
+	GetUsageParamsByProject GetUsageParamsBy = "project"
+	GetUsageParamsByPrompt  GetUsageParamsBy = "prompt"
+	GetUsageParamsByStep    GetUsageParamsBy = "step"
+)
+
+// Valid indicates whether the value is a known member of the GetUsageParamsBy enum.
+func (e GetUsageParamsBy) Valid() bool {
+	switch e {
+	case GetUsageParamsByContext:
+		return true
+	case GetUsageParamsByDay:
+		return true
+	case GetUsageParamsByMessage:
+		return true
+	case GetUsageParamsByModel:
+		return true
+	case GetUsageParamsByProject:
+		return true
+	case GetUsageParamsByPrompt:
+		return true
+	case GetUsageParamsByStep:
+		return true
+	default:
+		return false
+	}
+}
+
 // Appended defines model for Appended.
 type Appended struct {
 	Branch  string             `json:"branch"`
@@ -1130,6 +1163,109 @@ type Trashed struct {
 	RemovedAt *time.Time `json:"removed_at,omitempty"`
 }
 
+// Usage defines model for Usage.
+type Usage struct {
+	At         *time.Time `json:"at,omitempty"`
+	Branch     *string    `json:"branch,omitempty"`
+	By         string     `json:"by"`
+	CacheRead  int64      `json:"cache_read"`
+	CacheWrite int64      `json:"cache_write"`
+
+	// Calls A step may be the record of several calls
+	Calls int64 `json:"calls"`
+
+	// Computed Steps whose cost is computed from prices
+	Computed int64 `json:"computed"`
+
+	// Context Of a prompt, message or step
+	Context *openapi_types.UUID `json:"context,omitempty"`
+
+	// Cost In US dollars, of the steps whose cost is known; absent without any
+	Cost *float64 `json:"cost,omitempty"`
+
+	// Estimated Steps whose tokens are estimates
+	Estimated int64 `json:"estimated"`
+
+	// ID Of the message
+	ID *openapi_types.UUID `json:"id,omitempty"`
+
+	// Input Tokens as the tool counts them; tools differ in whether it includes cache_read
+	Input int64 `json:"input"`
+
+	// Key A model, project, day or id; empty for steps that have none
+	Key      string  `json:"key"`
+	Model    *string `json:"model,omitempty"`
+	Output   int64   `json:"output"`
+	Position *int64  `json:"position,omitempty"`
+
+	// Prompt The person's last message before it
+	Prompt    *openapi_types.UUID `json:"prompt,omitempty"`
+	Reasoning int64               `json:"reasoning"`
+	Steps     int64               `json:"steps"`
+
+	// Text The beginning of the prompt, or the title of the context
+	Text *string `json:"text,omitempty"`
+
+	// Total Every token once
+	Total int64 `json:"total"`
+
+	// Unpriced Steps whose cost is not known
+	Unpriced int64 `json:"unpriced"`
+
+	// UnpricedTokens Of the steps without a cost
+	UnpricedTokens int64 `json:"unpriced_tokens"`
+}
+
+// UsageReport defines model for UsageReport.
+type UsageReport struct {
+	Failures *[]Failure `json:"failures,omitempty"`
+
+	// LeftOut Rows beyond the limit
+	LeftOut int          `json:"left_out"`
+	Rows    []Usage      `json:"rows"`
+	Sum     UsageSummary `json:"sum"`
+}
+
+// UsageSummary defines model for UsageSummary.
+type UsageSummary struct {
+	CacheRead  int64 `json:"cache_read"`
+	CacheWrite int64 `json:"cache_write"`
+
+	// Calls A step may be the record of several calls
+	Calls int64 `json:"calls"`
+
+	// Computed Steps whose cost is computed from prices
+	Computed int64 `json:"computed"`
+	Contexts int   `json:"contexts"`
+
+	// Cost In US dollars, of the steps whose cost is known; absent without any
+	Cost *float64 `json:"cost,omitempty"`
+
+	// Estimated Steps whose tokens are estimates
+	Estimated int64 `json:"estimated"`
+
+	// Input Tokens as the tool counts them; tools differ in whether it includes cache_read
+	Input  int64 `json:"input"`
+	Output int64 `json:"output"`
+
+	// Prices The month of the published prices, such as 2026-07
+	Prices    string `json:"prices"`
+	Reasoning int64  `json:"reasoning"`
+	Steps     int64  `json:"steps"`
+
+	// Total Every token once
+	Total int64 `json:"total"`
+
+	// Unpriced Steps whose cost is not known
+	Unpriced int64 `json:"unpriced"`
+
+	// UnpricedModels Models without a price; empty for an unknown one
+	UnpricedModels []string `json:"unpriced_models"`
+
+	// UnpricedTokens Of the steps without a cost
+	UnpricedTokens int64 `json:"unpriced_tokens"`
+}
+
 // BranchName defines model for branchName.
 type BranchName = string
 
@@ -1438,6 +1574,31 @@ type ListTrashParams struct {
 	// Context Only this context; can be repeated
 	Context *ContextFilter `form:"context,omitempty" json:"context,omitempty"`
 }
+
+// GetUsageParams defines parameters for GetUsage.
+type GetUsageParams struct {
+	// Context Only this context; can be repeated
+	Context *ContextFilter `form:"context,omitempty" json:"context,omitempty"`
+
+	// Label KEY=VALUE; can be repeated
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// By What the rows sum up
+	By *GetUsageParamsBy `form:"by,omitempty" json:"by,omitempty"`
+
+	// TimeZone Where days begin, such as Europe/Paris
+	TimeZone *string `form:"time_zone,omitempty" json:"time_zone,omitempty"`
+
+	// Since Calls at this time or later
+	Since *time.Time `form:"since,omitempty" json:"since,omitempty"`
+
+	// Until Calls before this time
+	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+	Limit *int       `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// GetUsageParamsBy defines parameters for GetUsage.
+type GetUsageParamsBy string
 
 // AssembleJSONRequestBody defines body for Assemble for application/json ContentType.
 type AssembleJSONRequestBody = AssembleRequest
@@ -1875,6 +2036,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/trash/{item}/restore (the `RestoreItem` operationId).
 	RestoreItem(ctx context.Context, item openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetUsage Sum up the tokens and the cost of model calls
+	//
+	// Each call of a model counts once, even if several messages, branches or contexts repeat its record. Costs are in US dollars, as the agent's tool recorded them, or else computed from published list prices. Contexts with a kind count only if they are named.
+	//
+	// Corresponds with GET /v1/usage (the `GetUsage` operationId).
+	GetUsage(ctx context.Context, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 }
 
 // GetHealth Say that the server runs
@@ -2657,6 +2825,23 @@ func (c *Client) ListTrash(ctx context.Context, params *ListTrashParams, reqEdit
 // Corresponds with POST /v1/trash/{item}/restore (the `RestoreItem` operationId).
 func (c *Client) RestoreItem(ctx context.Context, item openapi_types.UUID, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewRestoreItemRequest(c.Server, item)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetUsage Sum up the tokens and the cost of model calls
+//
+// Each call of a model counts once, even if several messages, branches or contexts repeat its record. Costs are in US dollars, as the agent's tool recorded them, or else computed from published list prices. Contexts with a kind count only if they are named.
+//
+// Corresponds with GET /v1/usage (the `GetUsage` operationId).
+func (c *Client) GetUsage(ctx context.Context, params *GetUsageParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetUsageRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -5313,6 +5498,132 @@ func NewRestoreItemRequest(server string, item openapi_types.UUID) (*http.Reques
 	return req, nil
 }
 
+// NewGetUsageRequest constructs an http.Request for the GetUsage method
+func NewGetUsageRequest(server string, params *GetUsageParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/usage")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Context != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "context", *params.Context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.By != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "by", *params.By, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.TimeZone != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "time_zone", *params.TimeZone, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 func (c *Client) applyEditors(ctx context.Context, req *http.Request, additionalEditors []RequestEditorFn) error {
 	for _, r := range c.RequestEditors {
 		if err := r(ctx, req); err != nil {
@@ -5736,6 +6047,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/trash/{item}/restore (the `RestoreItem` operationId).
 	RestoreItemWithResponse(ctx context.Context, item openapi_types.UUID, reqEditors ...RequestEditorFn) (*RestoreItemResponse, error)
+
+	// GetUsageWithResponse Sum up the tokens and the cost of model calls
+	//
+	// Each call of a model counts once, even if several messages, branches or contexts repeat its record. Costs are in US dollars, as the agent's tool recorded them, or else computed from published list prices. Contexts with a kind count only if they are named.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/usage (the `GetUsage` operationId).
+	GetUsageWithResponse(ctx context.Context, params *GetUsageParams, reqEditors ...RequestEditorFn) (*GetUsageResponse, error)
 }
 
 type GetHealthResponse struct {
@@ -7718,6 +8038,61 @@ func (r RestoreItemResponse) ContentType() string {
 	return ""
 }
 
+type GetUsageResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *UsageReport
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetUsageResponse) GetJSON200() *UsageReport {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetUsageResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetUsageResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetUsageResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetUsageResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetUsageResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetUsageResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // GetHealthWithResponse Say that the server runs
 //
 // Returns a wrapper object for the known response body format(s).
@@ -8372,6 +8747,21 @@ func (c *ClientWithResponses) RestoreItemWithResponse(ctx context.Context, item 
 		return nil, err
 	}
 	return ParseRestoreItemResponse(rsp)
+}
+
+// GetUsageWithResponse Sum up the tokens and the cost of model calls
+//
+// Each call of a model counts once, even if several messages, branches or contexts repeat its record. Costs are in US dollars, as the agent's tool recorded them, or else computed from published list prices. Contexts with a kind count only if they are named.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/usage (the `GetUsage` operationId).
+func (c *ClientWithResponses) GetUsageWithResponse(ctx context.Context, params *GetUsageParams, reqEditors ...RequestEditorFn) (*GetUsageResponse, error) {
+	rsp, err := c.GetUsage(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetUsageResponse(rsp)
 }
 
 // ParseGetHealthResponse parses an HTTP response from a GetHealthWithResponse call
@@ -9899,6 +10289,46 @@ func ParseRestoreItemResponse(rsp *http.Response) (*RestoreItemResponse, error) 
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Restored
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetUsageResponse parses an HTTP response from a GetUsageWithResponse call
+func ParseGetUsageResponse(rsp *http.Response) (*GetUsageResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetUsageResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest UsageReport
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/api/client"
@@ -45,6 +46,7 @@ func TestScenario(t *testing.T) {
 	k.branches(id)
 	k.commit(id)
 	k.find(id)
+	k.usage(id)
 	k.trash(id)
 	for _, item := range specification(t).Paths.Map() {
 		for _, op := range item.Operations() {
@@ -52,6 +54,31 @@ func TestScenario(t *testing.T) {
 				t.Errorf("the test does not use %s", name)
 			}
 		}
+	}
+}
+
+func (k *kit) usage(id string) {
+	k.Helper()
+	ctx := k.Context()
+	answer := json.RawMessage(`{"type":"assistant","message":{"id":"msg_1","model":"claude-sonnet-4-5","role":"assistant",` +
+		`"content":[],"usage":{"input_tokens":11,"output_tokens":7,"cache_read_input_tokens":5}}}`)
+	if _, err := k.c.Append(ctx, id, "main", "", answer); err != nil {
+		k.Fatal(err)
+	}
+	for _, by := range []client.GetUsageParamsBy{"model", "project", "context", "day", "prompt", "message", "step"} {
+		got := ok[*client.GetUsageResponse](k, 200)(k.c.GetUsageWithResponse(ctx, &client.GetUsageParams{
+			By: &by, Context: &[]string{id}, TimeZone: ptr("Europe/Paris"), Since: ptr(time.Unix(0, 0)), Limit: ptr(1000),
+		})).JSON200
+		var total int64
+		for _, row := range got.Rows {
+			total += row.Total
+		}
+		if total != got.Sum.Total || total < 18 || got.LeftOut != 0 || got.Sum.Contexts != 1 {
+			k.Errorf("by %s: %+v", by, got)
+		}
+	}
+	for _, zone := range []string{"Local", "../etc/passwd", "/etc/localtime"} {
+		ok[*client.GetUsageResponse](k, 400)(k.c.GetUsageWithResponse(ctx, &client.GetUsageParams{TimeZone: &zone}))
 	}
 }
 

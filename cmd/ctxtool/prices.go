@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"slices"
 	"strings"
 	"time"
 
@@ -15,10 +14,9 @@ import (
 
 // priceLists charge steps whose tools record no cost: first with the prices of a file, then with the published ones.
 type priceLists struct {
-	file     string
-	lists    []tokens.Prices
-	month    string           // of the published prices
-	unpriced map[string]int64 // tokens of models without a price
+	file  string
+	month string // of the published prices
+	tokens.Charges
 }
 
 func (p *priceLists) flag(cmd *cobra.Command) {
@@ -27,7 +25,7 @@ func (p *priceLists) flag(cmd *cobra.Command) {
 
 func (p *priceLists) load() error {
 	published, month := tokens.PublishedPrices()
-	p.lists, p.month, p.unpriced = []tokens.Prices{published}, month, map[string]int64{}
+	p.Lists, p.month = []tokens.Prices{published}, month
 	if p.file == "" {
 		return nil
 	}
@@ -40,27 +38,8 @@ func (p *priceLists) load() error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.file, err)
 	}
-	p.lists = []tokens.Prices{own, published}
+	p.Lists = []tokens.Prices{own, published}
 	return nil
-}
-
-func (p *priceLists) charge(step *tokens.Step) {
-	for _, list := range p.lists {
-		step.Charge(list)
-	}
-	if !step.Priced {
-		p.unpriced[step.Model] += step.Total
-	}
-}
-
-// models are those without a price, that of the most tokens first, "" for unknown ones.
-func (p *priceLists) models() []string {
-	names := make([]string, 0, len(p.unpriced))
-	for name := range p.unpriced {
-		names = append(names, name)
-	}
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(cmp.Compare(p.unpriced[b], p.unpriced[a]), strings.Compare(a, b)) })
-	return names
 }
 
 // maxUnpriced bounds the models that a note names.
@@ -78,7 +57,7 @@ func (p *priceLists) notes(a *app, all *tokens.Sum) {
 	if all.Unpriced == 0 {
 		return
 	}
-	names := p.models()
+	names := p.Unpriced()
 	rest := max(len(names)-maxUnpriced, 0)
 	text := make([]string, 0, maxUnpriced+1)
 	for _, name := range names[:len(names)-rest] {

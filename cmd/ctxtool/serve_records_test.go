@@ -119,6 +119,8 @@ func TestCommandAndServerAgree(t *testing.T) {
 		{"moment ls", "/moments", "moments", []string{"moment", "ls"}},
 		{"search", "/search?q=harbour", "hits", []string{"search", "harbour"}},
 		{"grep", "/grep?regex=harbour", "", []string{"grep", "harbour"}},
+		{"usage", "/usage", "rows", []string{"usage"}},
+		{"usage by prompt", "/usage?by=prompt", "rows", []string{"usage", "--by", "prompt"}},
 	}
 	get := testServer(t, p.store)
 	for _, c := range objects(t, do("", "--json", "ls")) {

@@ -18,21 +18,22 @@ import (
 
 // conversations are the contexts of a project, or one context.
 type conversations struct {
-	Record    string            `json:"record"` // "project" or "conversation"
-	Context   string            `json:"context,omitempty"`
-	Title     string            `json:"title,omitempty"`
-	Project   string            `json:"project"`
-	Labels    map[string]string `json:"labels,omitempty"`
-	Contexts  int               `json:"contexts"`
-	Messages  int64             `json:"messages"`
-	Bytes     int64             `json:"bytes"`
-	Tokens    int64             `json:"tokens"` // that models used
-	Cost      *float64          `json:"cost,omitempty"`
-	Unpriced  int64             `json:"unpriced"`  // steps without a cost
-	Estimated int64             `json:"estimated"` // steps whose tokens are estimates
-	costCounts
-	Models    []string  `json:"models"` // the most used first
-	UpdatedAt time.Time `json:"updated_at"`
+	Record         string            `json:"record"` // "project" or "conversation"
+	Context        string            `json:"context,omitempty"`
+	Title          string            `json:"title,omitempty"`
+	Project        string            `json:"project"`
+	Labels         map[string]string `json:"labels,omitempty"`
+	Contexts       int               `json:"contexts"`
+	Messages       int64             `json:"messages"`
+	Bytes          int64             `json:"bytes"`
+	Tokens         int64             `json:"tokens"` // that models used
+	Cost           *float64          `json:"cost,omitempty"`
+	Unpriced       int64             `json:"unpriced"`        // steps without a cost
+	Estimated      int64             `json:"estimated"`       // steps whose tokens are estimates
+	Computed       int64             `json:"computed"`        // steps whose cost is computed from prices, not recorded
+	UnpricedTokens int64             `json:"unpriced_tokens"` // of the steps without a cost
+	Models         []string          `json:"models"`          // the most used first
+	UpdatedAt      time.Time         `json:"updated_at"`
 
 	sum     tokens.Sum
 	byModel map[string]int64 // tokens
@@ -167,7 +168,7 @@ func (r *statsRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 		if err != nil {
 			return err
 		}
-		r.prices.charge(&step)
+		r.prices.Charge(&step)
 		row.sum.Add(&step)
 		r.all.sum.Add(&step)
 		if step.Model != "" {
@@ -181,7 +182,7 @@ func (r *statsRun) count(ctx context.Context, counter *tokens.Counter, c *ctxdir
 // finish computes what the record of a row has from its sums.
 func (c *conversations) finish() {
 	c.Tokens, c.Unpriced, c.Estimated = c.sum.Total, c.sum.Unpriced, c.sum.Estimated
-	c.costCounts = costCounts{c.sum.Computed, c.sum.UnpricedTokens}
+	c.Computed, c.UnpricedTokens = c.sum.Computed, c.sum.UnpricedTokens
 	if c.sum.Unpriced < c.sum.Steps {
 		c.Cost = &c.sum.Cost
 	}

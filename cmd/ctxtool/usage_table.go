@@ -32,7 +32,7 @@ var usageColumns = []struct {
 func (r *usageRun) table(s *ctxdir.Store) *table {
 	t := &table{}
 	names := r.names(s, t)
-	all := &r.sum
+	all := &r.report.Sum
 	cells := func(sum *tokens.Sum) (cells []string) {
 		if r.by != "step" {
 			cells = append(cells, humanCount(sum.Calls))
@@ -76,8 +76,8 @@ func (r *usageRun) table(s *ctxdir.Store) *table {
 	for i := first; i < len(t.head); i++ {
 		t.right = append(t.right, i)
 	}
-	for _, row := range r.rows {
-		t.add(nil, append(names(row), cells(&row.sum)...)...)
+	for _, row := range r.report.Rows() {
+		t.add(nil, append(names(row), cells(&row.Sum)...)...)
 	}
 	total := slices.Repeat([]string{""}, first)
 	total[0] = "total"
@@ -89,33 +89,33 @@ func (r *usageRun) table(s *ctxdir.Store) *table {
 }
 
 // names adds the columns that say what a row is about, and returns a function for their cells.
-func (r *usageRun) names(s *ctxdir.Store, t *table) func(row *usageRow) []string {
+func (r *usageRun) names(s *ctxdir.Store, t *table) func(row *tokens.Row) []string {
 	short := shortIDsIn(s)
 	switch r.by {
 	case "context":
 		t.head, t.shrink = []string{"CONTEXT", "TITLE"}, []int{1}
-		return func(row *usageRow) []string { return []string{short.of(uuid.MustParse(row.Key)), row.Text} }
+		return func(row *tokens.Row) []string { return []string{short.of(uuid.MustParse(row.Key)), row.Text} }
 	case "prompt":
 		t.head, t.shrink = []string{"CONTEXT", "PROMPT"}, []int{1}
-		return func(row *usageRow) []string {
-			return []string{short.of(uuid.MustParse(row.Context)), cmp.Or(row.Text, "(none)")}
+		return func(row *tokens.Row) []string {
+			return []string{short.of(row.Context), cmp.Or(row.Text, "(none)")}
 		}
 	case "message":
 		t.head, t.shrink, t.names = []string{"CONTEXT", "BRANCH", "MESSAGE"}, []int{1}, []int{1}
-		return func(row *usageRow) []string {
-			return []string{short.of(uuid.MustParse(row.Context)), row.Branch, fmt.Sprint("#", *row.Position)}
+		return func(row *tokens.Row) []string {
+			return []string{short.of(row.Context), row.Branch, fmt.Sprint("#", row.Position)}
 		}
 	case "step":
 		t.head, t.shrink, t.names = []string{"CONTEXT", "MESSAGE", "MODEL"}, []int{2}, []int{2}
-		return func(row *usageRow) []string {
-			return []string{short.of(uuid.MustParse(row.Context)), fmt.Sprint("#", *row.Position), row.Model}
+		return func(row *tokens.Row) []string {
+			return []string{short.of(row.Context), fmt.Sprint("#", row.Position), row.Model}
 		}
 	case "project":
 		t.head, t.shrink, t.names = []string{"PROJECT"}, []int{0}, []int{0}
-		return func(row *usageRow) []string { return []string{cmp.Or(lastFolders(row.Key), "(none)")} }
+		return func(row *tokens.Row) []string { return []string{cmp.Or(lastFolders(row.Key), "(none)")} }
 	}
 	t.head, t.shrink, t.names = []string{map[string]string{"model": "MODEL", "day": "DAY"}[r.by]}, []int{0}, []int{0}
-	return func(row *usageRow) []string { return []string{cmp.Or(row.Key, "(unknown)")} }
+	return func(row *tokens.Row) []string { return []string{cmp.Or(row.Key, "(unknown)")} }
 }
 
 // costText is a cost, with a + if it is not that of all steps, and a ~ if it is that of estimates too.
