@@ -20,3 +20,13 @@ func (x *Server) Bound(patience time.Duration, connections int, behind int64) {
 
 // OnEnd calls f when an operation has ended.
 func (x *Server) OnEnd(f func(r *http.Request)) { x.onEnd = f }
+
+// Patterns are the method and path of each operation but those that follow.
+func Patterns() (all []string) {
+	for i := range operations {
+		if !operations[i].upgrades {
+			all = append(all, operations[i].pattern())
+		}
+	}
+	return all
+}
