@@ -38,16 +38,19 @@ func Tree(t *testing.T, dir string) string {
 	return b.String()
 }
 
-// BlobFiles returns the paths of the blobs in a store.
+// BlobFiles returns the paths of the blobs in a store, without those that a writer has not finished.
 func BlobFiles(t *testing.T, dir string) (paths []string) {
 	t.Helper()
 	err := filepath.WalkDir(filepath.Join(dir, "blobs"), func(path string, d fs.DirEntry, err error) error {
-		if err == nil && !d.IsDir() {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil // a writer has finished
+		}
+		if err == nil && !d.IsDir() && !strings.HasPrefix(d.Name(), ".") {
 			paths = append(paths, path)
 		}
 		return err
 	})
-	if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	if err != nil {
 		t.Fatal(err)
 	}
 	return paths
