@@ -120,7 +120,7 @@ func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }
 
-// IDs yields the ids of the contexts in the store in no particular order, without legacy ones.
+// IDs yields the ids of the contexts in the store in ascending order, without legacy ones.
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return each(s.e.IDs(), func(id uuid.UUID) uuid.UUID { return id })
 }

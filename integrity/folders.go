@@ -72,6 +72,9 @@ func (x *examination) list(ctx context.Context, folder string) error {
 		}
 	}
 	slices.SortFunc(l.files, compareID)
+	slices.Sort(l.cased)
+	slices.Sort(l.other)
+	slices.Sort(below)
 	l.taken = make([]bool, len(l.files))
 	x.seen[folder] = l
 	for _, folder := range below {

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -39,7 +38,7 @@ func (d *derived) losses(others []uuid.UUID) []uuid.UUID {
 	all := slices.Concat(d.lost, others)
 	d.lost = nil
 	all = slices.DeleteFunc(all, func(id uuid.UUID) bool { return id == uuid.Nil }) // what belongs to the store alone
-	slices.SortFunc(all, func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) })
+	slices.SortFunc(all, compareIDs)
 	return slices.Compact(all)
 }
 

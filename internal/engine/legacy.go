@@ -5,6 +5,8 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
+	"maps"
+	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -70,38 +72,42 @@ type entry struct {
 	folder bool // a folder, of a context or a split legacy one; else a file
 }
 
-// entries yields whatever may be a context, each id once, in no particular order, even while it is being migrated.
+// entries yields whatever may be a context, each id once, in ascending order, even while it is being migrated.
 func (s *Store) entries() iter.Seq2[entry, error] {
 	return func(yield func(entry, error) bool) {
-		files := map[uuid.UUID]bool{} // false: only a backup of a migrated context
-		folders := map[uuid.UUID]bool{}
+		const (
+			backup = iota // only a backup of a migrated context, which is none
+			file
+			folder
+		)
+		kinds := map[uuid.UUID]int{}
 		for e, err := range s.FS.ReadDir(".") {
 			if err != nil {
 				yield(entry{}, Wrap(Error{Op: "list", Path: s.path}, err))
 				return
 			}
 			if id, ok := ctxfolder.ParseID(e.Name()); ok && e.IsDir() {
-				folders[id] = true
-				if !yield(entry{id, true}, nil) {
-					return
+				kinds[id] = folder
+			} else if stem, ok := legacy.NamedAfterContext(legacy.Original(e.Name())); ok && e.Type().IsRegular() {
+				id, kind := uuid.MustParse(stem), file
+				if legacy.IsBackup(e.Name()) {
+					kind = backup
 				}
-				continue
-			}
-			if stem, ok := legacy.NamedAfterContext(legacy.Original(e.Name())); ok && e.Type().IsRegular() {
-				id := uuid.MustParse(stem)
-				files[id] = files[id] || !legacy.IsBackup(e.Name())
+				kinds[id] = max(kinds[id], kind)
 			} else if id, ok := ctxfolder.ParseID(legacy.Original(e.Name())); ok && e.IsDir() {
-				files[id] = files[id] || false
+				kinds[id] = max(kinds[id], backup)
 			}
 		}
-		for id, file := range files {
-			if folders[id] {
-				continue
+		ids := slices.SortedFunc(maps.Keys(kinds), compareIDs)
+		for _, id := range ids {
+			kind := kinds[id]
+			if kind != folder {
+				_ = s.settle(context.Background(), id) // opening the context reports what is wrong
+				if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
+					kind = folder
+				}
 			}
-			_ = s.settle(context.Background(), id) // opening the context reports what is wrong
-			info, err := s.FS.Lstat(id.String())
-			folder := err == nil && info.IsDir()
-			if (folder || file) && !yield(entry{id, folder}, nil) {
+			if kind != backup && !yield(entry{id, kind == folder}, nil) {
 				return
 			}
 		}

@@ -216,7 +216,6 @@ func (s *Store) listEntries(x *examination) (entries []entry, err error) {
 			keep = keep && e.folder // a legacy context may need a look
 			entries = append(entries, e)
 		}
-		slices.SortFunc(entries, func(a, b entry) int { return compareIDs(a.id, b.id) })
 		isKnown := func(e entry, r *cachedSummary) bool { return e.id == r.id }
 		if keep && x.saved && slices.EqualFunc(entries, x.known, isKnown) {
 			x.folder = now

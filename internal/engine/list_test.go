@@ -11,6 +11,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -136,5 +137,31 @@ func TestListInPages(t *testing.T) {
 				}
 			})
 		}
+	}
+}
+
+// TestContextsInOrder: what goes through the whole store does so in the order of ids, whatever the file system's is.
+func TestContextsInOrder(t *testing.T) {
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
+	defer s.Close()
+	for range 30 {
+		c := kit.Must[*engine.Context](t)(s.Create(context.Background(), engine.Metadata{ID: uuid.New()}))
+		kit.Check(t, c.Close())
+	}
+	var ids, checked []string
+	for id, err := range s.IDs() {
+		kit.Check(t, err)
+		ids = append(ids, id.String())
+	}
+	report := func(p engine.CheckProgress) { checked = append(checked, p.Context.String()) }
+	for f, err := range s.Check(context.Background(), nil, engine.CheckOptions{Progress: report}) {
+		t.Error(f, err)
+	}
+	if len(ids) != 30 || !slices.IsSorted(ids) {
+		t.Errorf("%d ids: %v", len(ids), ids)
+	}
+	if checked = slices.Compact(checked); len(checked) != 30 || !slices.IsSorted(checked) {
+		t.Errorf("%d contexts checked: %v", len(checked), checked)
 	}
 }

@@ -262,7 +262,7 @@ func (s *Store) AcquireWith(ctx context.Context, acquire func(context.Context) e
 	return err
 }
 
-// IDs yields the ids of the contexts in the store, in no particular order and without legacy contexts.
+// IDs yields the ids of the contexts in the store, in ascending order, without legacy contexts.
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for e, err := range s.entries() {
