@@ -64,6 +64,13 @@ func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(follow.WatchContext(ctx, c.e, from))
 }
 
+// OldestSequence returns the number of the oldest commit after which the journals have every commit: [Context.Watch]
+// from there or later yields no [EventResync]. Journals are removed once what they hold is safe in files.
+func (c *Context) OldestSequence(ctx context.Context) (uint64, error) {
+	n, err := follow.Oldest(ctx, c.e)
+	return n, wrap(err)
+}
+
 // Watch follows every context of the store from now on, and the creation and removal of contexts.
 func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
 	return newWatcher(follow.Watch(ctx, s.e))

@@ -5,7 +5,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/search"
 )
 
@@ -59,50 +58,6 @@ func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 		all.Next = ""
 	}
 	return sendDocument(w, http.StatusOK, all)
-}
-
-type referenceList struct {
-	References []record.Reference `json:"references"`
-	Problem    string             `json:"problem,omitempty"` // why some were left out
-}
-
-// listReferences lists the references of a message: those stored with it, and those that its tool calls imply. Paths
-// become relative to the project of the context, as the store states it. No file of a working tree is read.
-func (x *Server) listReferences(w http.ResponseWriter, r *http.Request) error {
-	p := parametersOf(r)
-	stored := p.yes("stored")
-	if err := p.done(); err != nil {
-		return err
-	}
-	id, err := parseID(r.PathValue("id"))
-	if err != nil {
-		return err
-	}
-	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
-		m, err := b.Message(r.Context(), id)
-		if err != nil {
-			return err
-		}
-		if m.Unavailable != nil {
-			return m.Unavailable
-		}
-		var folders []string
-		if project := c.Metadata().Labels["project"]; project != "" {
-			folders = append(folders, project)
-		}
-		refs, err := reference.Stored(m)
-		if !stored {
-			refs, err = reference.Of(r.Context(), m, folders...)
-		}
-		if r.Context().Err() != nil {
-			return r.Context().Err()
-		}
-		list := referenceList{References: []record.Reference{}, Problem: record.Problem(err)}
-		for i := range refs {
-			list.References = append(list.References, record.OfReference(c, b.Name(), m, &refs[i]))
-		}
-		return sendDocument(w, http.StatusOK, list)
-	})
 }
 
 type sizesDocument struct {

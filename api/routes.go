@@ -16,6 +16,7 @@ var operations = []operation{
 	{method: "PATCH", path: "/v1/contexts/{context}", writes: true, serve: (*Server).changeContext},
 	{method: "DELETE", path: "/v1/contexts/{context}", writes: true, serve: (*Server).removeContext},
 	{method: "POST", path: "/v1/contexts/{context}/commit", writes: true, large: true, serve: (*Server).commitChanges},
+	{method: "GET", path: "/v1/contexts/{context}/log", serve: (*Server).listChanges},
 	{method: "GET", path: "/v1/contexts/{context}/events", long: true, upgrades: true, serve: (*Server).followContext},
 	{method: "GET", path: "/v1/events", long: true, upgrades: true, serve: (*Server).followStore},
 
@@ -34,7 +35,8 @@ var operations = []operation{
 	{method: "GET", path: messages + "/{id}/body", long: true, serve: (*Server).getBody},
 	{method: "GET", path: messages + "/{id}/payloads", serve: (*Server).listPayloads},
 	{method: "GET", path: messages + "/{id}/payloads/{sha256}", long: true, serve: (*Server).getPayload},
-	{method: "GET", path: messages + "/{id}/references", serve: (*Server).listReferences},
+	{method: "GET", path: messages + "/{id}/references", serve: (*Server).listMessageReferences},
+	{method: "GET", path: "/v1/contexts/{context}/branches/{branch}/references", long: true, serve: (*Server).listReferences},
 	{method: "GET", path: "/v1/contexts/{context}/sizes", serve: (*Server).getSizes},
 	{method: "GET", path: "/v1/blobs/{sha256}", long: true, serve: (*Server).getBlob},
 

@@ -631,6 +631,17 @@ type Change struct {
 // ChangeOp defines model for Change.Op.
 type ChangeOp string
 
+// ChangeList defines model for ChangeList.
+type ChangeList struct {
+	Changes []LoggedChange `json:"changes"`
+
+	// Next Continue after this commit
+	Next *int64 `json:"next,omitempty"`
+
+	// Unlisted Number of the older commits that the journals do not have
+	Unlisted int64 `json:"unlisted"`
+}
+
 // CheckSummary defines model for CheckSummary.
 type CheckSummary struct {
 	ByKind   map[string]int     `json:"by_kind"`
@@ -909,6 +920,25 @@ type LeftOut struct {
 	Items     int                 `json:"items"`
 	Kind      string              `json:"kind"`
 	Reason    string              `json:"reason"`
+}
+
+// LoggedChange defines model for LoggedChange.
+type LoggedChange struct {
+	At     *time.Time `json:"at,omitempty"`
+	Branch *string    `json:"branch,omitempty"`
+
+	// ID Of the message
+	ID *openapi_types.UUID `json:"id,omitempty"`
+
+	// Op append, replace, new, fork, rename, rewind, rm, meta or created
+	Op       string `json:"op"`
+	Position *int64 `json:"position,omitempty"`
+
+	// Seq The number of the commit
+	Seq int64 `json:"seq"`
+
+	// Was The former name of a renamed branch
+	Was *string `json:"was,omitempty"`
 }
 
 // Match defines model for Match.
@@ -1430,9 +1460,21 @@ type GetPayloadParams struct {
 	IfNoneMatch *string `json:"If-None-Match,omitempty"`
 }
 
+// ListMessageReferencesParams defines parameters for ListMessageReferences.
+type ListMessageReferencesParams struct {
+	// Stored Only those stored with the message
+	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
+}
+
 // ListReferencesParams defines parameters for ListReferences.
 type ListReferencesParams struct {
-	// Stored Only those stored with the message
+	// From The first position
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// To Up to this position, without it
+	To *int64 `form:"to,omitempty" json:"to,omitempty"`
+
+	// Stored Only those stored with messages
 	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
 }
 
@@ -1451,6 +1493,13 @@ type RewindBranchJSONBody struct {
 type RewindBranchParams struct {
 	// IfMatch The ETag of the context; if something was committed since, the answer is 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListChangesParams defines parameters for ListChanges.
+type ListChangesParams struct {
+	// After The number of a commit
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
+	Limit *int   `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListFilesParams defines parameters for ListFiles.
@@ -1912,12 +1961,19 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/payloads/{sha256} (the `GetPayload` operationId).
 	GetPayload(ctx context.Context, context ContextRef, branch BranchName, id MessageID, sha256 string, params *GetPayloadParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListReferences List the references of a message to lines of files
+	// ListMessageReferences List the references of a message to lines of files
 	//
 	// Those stored with the message, and those that its tool calls and their results imply. No file is read.
 	//
-	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
-	ListReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
+	ListMessageReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListReferences List the references of the messages of a branch to lines of files
+	//
+	// Those stored with the messages, and those that tool calls and their results imply. No file is read.
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/references (the `ListReferences` operationId).
+	ListReferences(ctx context.Context, context ContextRef, branch BranchName, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// RenameBranchWithBody Rename a branch
 	//
@@ -1971,6 +2027,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 	CommitChanges(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListChanges List the changes of a context, in order
+	//
+	// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
+	// a whole commit, so it may be longer than its limit.
+	//
+	// Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
+	ListChanges(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// AddMomentWithBody Add a moment
 	//
@@ -2520,13 +2584,30 @@ func (c *Client) GetPayload(ctx context.Context, context ContextRef, branch Bran
 	return c.Client.Do(req)
 }
 
-// ListReferences List the references of a message to lines of files
+// ListMessageReferences List the references of a message to lines of files
 //
 // Those stored with the message, and those that its tool calls and their results imply. No file is read.
 //
-// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
-func (c *Client) ListReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
-	req, err := NewListReferencesRequest(c.Server, context, branch, id, params)
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
+func (c *Client) ListMessageReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListMessageReferencesRequest(c.Server, context, branch, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListReferences List the references of the messages of a branch to lines of files
+//
+// Those stored with the messages, and those that tool calls and their results imply. No file is read.
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/references (the `ListReferences` operationId).
+func (c *Client) ListReferences(ctx context.Context, context ContextRef, branch BranchName, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListReferencesRequest(c.Server, context, branch, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2650,6 +2731,24 @@ func (c *Client) CommitChangesWithBody(ctx context.Context, context ContextRef, 
 // Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 func (c *Client) CommitChanges(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCommitChangesRequest(c.Server, context, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListChanges List the changes of a context, in order
+//
+// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
+// a whole commit, so it may be longer than its limit.
+//
+// Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
+func (c *Client) ListChanges(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListChangesRequest(c.Server, context, params)
 	if err != nil {
 		return nil, err
 	}
@@ -4247,8 +4346,8 @@ func NewGetPayloadRequest(server string, context ContextRef, branch BranchName, 
 	return req, nil
 }
 
-// NewListReferencesRequest constructs an http.Request for the ListReferences method
-func NewListReferencesRequest(server string, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams) (*http.Request, error) {
+// NewListMessageReferencesRequest constructs an http.Request for the ListMessageReferences method
+func NewListMessageReferencesRequest(server string, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams) (*http.Request, error) {
 	var err error
 
 	var pathParam0 string
@@ -4295,6 +4394,98 @@ func NewListReferencesRequest(server string, context ContextRef, branch BranchNa
 		// styled parameters, preserving literal commas as delimiters
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
+
+		if params.Stored != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListReferencesRequest constructs an http.Request for the ListReferences method
+func NewListReferencesRequest(server string, context ContextRef, branch BranchName, params *ListReferencesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/references", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
 
 		if params.Stored != nil {
 
@@ -4529,6 +4720,79 @@ func NewCommitChangesRequestWithBody(server string, context ContextRef, contentT
 	}
 
 	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewListChangesRequest constructs an http.Request for the ListChanges method
+func NewListChangesRequest(server string, context ContextRef, params *ListChangesParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/log", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
 
 	return req, nil
 }
@@ -5901,14 +6165,23 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/payloads/{sha256} (the `GetPayload` operationId).
 	GetPayloadWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, sha256 string, params *GetPayloadParams, reqEditors ...RequestEditorFn) (*GetPayloadResponse, error)
 
-	// ListReferencesWithResponse List the references of a message to lines of files
+	// ListMessageReferencesWithResponse List the references of a message to lines of files
 	//
 	// Those stored with the message, and those that its tool calls and their results imply. No file is read.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
-	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
-	ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error)
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
+	ListMessageReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*ListMessageReferencesResponse, error)
+
+	// ListReferencesWithResponse List the references of the messages of a branch to lines of files
+	//
+	// Those stored with the messages, and those that tool calls and their results imply. No file is read.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/references (the `ListReferences` operationId).
+	ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error)
 
 	// RenameBranchWithBodyWithResponse Rename a branch
 	//
@@ -5964,6 +6237,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 	CommitChangesWithResponse(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitChangesResponse, error)
+
+	// ListChangesWithResponse List the changes of a context, in order
+	//
+	// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
+	// a whole commit, so it may be longer than its limit.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
+	ListChangesWithResponse(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*ListChangesResponse, error)
 
 	// AddMomentWithBodyWithResponse Add a moment
 	//
@@ -7220,7 +7503,7 @@ func (r GetPayloadResponse) ContentType() string {
 	return ""
 }
 
-type ListReferencesResponse struct {
+type ListMessageReferencesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
 	// JSON200 the response for an HTTP 200 `application/json` response
@@ -7232,8 +7515,56 @@ type ListReferencesResponse struct {
 }
 
 // GetJSON200 returns the response for an HTTP 200 `application/json` response
-func (r ListReferencesResponse) GetJSON200() *ReferenceList {
+func (r ListMessageReferencesResponse) GetJSON200() *ReferenceList {
 	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListMessageReferencesResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListMessageReferencesResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListMessageReferencesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListMessageReferencesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListMessageReferencesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListMessageReferencesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListReferencesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
 }
 
 // GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
@@ -7496,6 +7827,61 @@ func (r CommitChangesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r CommitChangesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListChangesResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ChangeList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListChangesResponse) GetJSON200() *ChangeList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListChangesResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListChangesResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListChangesResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListChangesResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListChangesResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListChangesResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8488,15 +8874,30 @@ func (c *ClientWithResponses) GetPayloadWithResponse(ctx context.Context, contex
 	return ParseGetPayloadResponse(rsp)
 }
 
-// ListReferencesWithResponse List the references of a message to lines of files
+// ListMessageReferencesWithResponse List the references of a message to lines of files
 //
 // Those stored with the message, and those that its tool calls and their results imply. No file is read.
 //
 // Returns a wrapper object for the known response body format(s).
 //
-// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListReferences` operationId).
-func (c *ClientWithResponses) ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error) {
-	rsp, err := c.ListReferences(ctx, context, branch, id, params, reqEditors...)
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
+func (c *ClientWithResponses) ListMessageReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*ListMessageReferencesResponse, error) {
+	rsp, err := c.ListMessageReferences(ctx, context, branch, id, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListMessageReferencesResponse(rsp)
+}
+
+// ListReferencesWithResponse List the references of the messages of a branch to lines of files
+//
+// Those stored with the messages, and those that tool calls and their results imply. No file is read.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/references (the `ListReferences` operationId).
+func (c *ClientWithResponses) ListReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListReferencesParams, reqEditors ...RequestEditorFn) (*ListReferencesResponse, error) {
+	rsp, err := c.ListReferences(ctx, context, branch, params, reqEditors...)
 	if err != nil {
 		return nil, err
 	}
@@ -8598,6 +8999,22 @@ func (c *ClientWithResponses) CommitChangesWithResponse(ctx context.Context, con
 		return nil, err
 	}
 	return ParseCommitChangesResponse(rsp)
+}
+
+// ListChangesWithResponse List the changes of a context, in order
+//
+// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
+// a whole commit, so it may be longer than its limit.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
+func (c *ClientWithResponses) ListChangesWithResponse(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*ListChangesResponse, error) {
+	rsp, err := c.ListChanges(ctx, context, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListChangesResponse(rsp)
 }
 
 // AddMomentWithBodyWithResponse Add a moment
@@ -9711,6 +10128,46 @@ func ParseGetPayloadResponse(rsp *http.Response) (*GetPayloadResponse, error) {
 	return response, nil
 }
 
+// ParseListMessageReferencesResponse parses an HTTP response from a ListMessageReferencesWithResponse call
+func ParseListMessageReferencesResponse(rsp *http.Response) (*ListMessageReferencesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListMessageReferencesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReferenceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListReferencesResponse parses an HTTP response from a ListReferencesWithResponse call
 func ParseListReferencesResponse(rsp *http.Response) (*ListReferencesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -9725,13 +10182,6 @@ func ParseListReferencesResponse(rsp *http.Response) (*ListReferencesResponse, e
 	}
 
 	switch {
-	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
-		var dest ReferenceList
-		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
-			return nil, err
-		}
-		response.JSON200 = &dest
-
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
@@ -9919,6 +10369,46 @@ func ParseCommitChangesResponse(rsp *http.Response) (*CommitChangesResponse, err
 			headers.ETag = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseListChangesResponse parses an HTTP response from a ListChangesWithResponse call
+func ParseListChangesResponse(rsp *http.Response) (*ListChangesResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListChangesResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ChangeList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
 	}
 
 	return response, nil

@@ -1,7 +1,9 @@
 package client_test
 
 import (
+	"bytes"
 	"encoding/json"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -45,16 +47,24 @@ func (k *kit) files(id string) {
 			k.Errorf("%s: %d files, want %d: %v", path, len(got.Files), want, err)
 		}
 	}
-	refs := ok[*client.ListReferencesResponse](k, 200)(k.c.ListReferencesWithResponse(ctx, id, "main", last, nil)).JSON200
+	refs := ok[*client.ListMessageReferencesResponse](k, 200)(k.c.ListMessageReferencesWithResponse(ctx, id, "main", last, nil)).JSON200
 	if len(refs.References) != 1 || refs.References[0].File != "b/two.md" || refs.References[0].Origin != "tool" {
 		k.Errorf("references: %+v", refs)
 	}
-	stored := ok[*client.ListReferencesResponse](k, 200)(k.c.ListReferencesWithResponse(ctx, id, "main", last, &client.ListReferencesParams{
-		Stored: ptr(true),
-	})).JSON200
+	only := &client.ListMessageReferencesParams{Stored: ptr(true)}
+	stored := ok[*client.ListMessageReferencesResponse](k, 200)(
+		k.c.ListMessageReferencesWithResponse(ctx, id, "main", last, only)).JSON200
 	if len(stored.References) != 0 {
 		k.Errorf("stored references: %+v", stored)
 	}
+	branch := ok[*client.ListReferencesResponse](k, 200)(k.c.ListReferencesWithResponse(ctx, id, "main", nil))
+	if bytes.Count(branch.Body, []byte{'\n'}) != 2 || !bytes.Contains(branch.Body, []byte("a/one.go")) {
+		k.Errorf("references of a branch: %s", branch.Body)
+	}
+	ok[*client.ListReferencesResponse](k, 400)(k.c.ListReferencesWithResponse(ctx, id, "main", &client.ListReferencesParams{
+		From: ptr(int64(2)), To: ptr(int64(1)),
+	}))
+	k.log(id)
 	sizes := ok[*client.GetSizesResponse](k, 200)(k.c.GetSizesWithResponse(ctx, id)).JSON200
 	if sizes.Messages == 0 || len(sizes.Branches) != 4 || sizes.Branches[0].Branch != "main" {
 		k.Errorf("sizes: %+v", sizes)
@@ -109,8 +119,41 @@ func TestFilesOfNoMessage(t *testing.T) {
 	made := ok[*client.CreateContextResponse](k, 201)(k.c.CreateContextWithResponse(ctx, nil, client.NewContext{}))
 	id := made.JSON201.ID.String()
 	none := uuid.MustParse("01900000-0000-7000-8000-00000000000a")
-	ok[*client.ListReferencesResponse](k, 404)(k.c.ListReferencesWithResponse(ctx, id, "main", none, nil))
+	ok[*client.ListMessageReferencesResponse](k, 404)(k.c.ListMessageReferencesWithResponse(ctx, id, "main", none, nil))
 	ok[*client.GetSizesResponse](k, 404)(k.c.GetSizesWithResponse(ctx, "ffffffff"))
 	ok[*client.ListFilesResponse](k, 400)(k.c.ListFilesWithResponse(ctx, &client.ListFilesParams{Cursor: ptr("x")}))
 	ok[*client.ListFilesResponse](k, 400)(k.c.ListFilesWithResponse(ctx, &client.ListFilesParams{Path: ptr("[")}))
+}
+
+// log reads the changes of a context page by page.
+func (k *kit) log(id string) {
+	k.Helper()
+	var all []client.LoggedChange
+	after := int64(0)
+	for {
+		page := ok[*client.ListChangesResponse](k, 200)(k.c.ListChangesWithResponse(k.Context(), id, &client.ListChangesParams{
+			After: &after, Limit: ptr(1),
+		})).JSON200
+		if page.Unlisted != 0 || len(page.Changes) == 0 {
+			k.Fatalf("changes after %d: %+v", after, page)
+		}
+		all = append(all, page.Changes...)
+		if page.Next == nil {
+			break
+		}
+		after = *page.Next
+	}
+	whole := ok[*client.ListChangesResponse](k, 200)(k.c.ListChangesWithResponse(k.Context(), id, nil)).JSON200
+	if whole.Next != nil || !reflect.DeepEqual(all, whole.Changes) {
+		k.Errorf("page by page: %+v\nat once: %+v", all, whole.Changes)
+	}
+	ops := map[string]bool{}
+	for _, c := range whole.Changes {
+		ops[c.Op] = true
+	}
+	for _, op := range []string{"append", "fork", "meta"} {
+		if !ops[op] {
+			k.Errorf("no change is %q: %v", op, ops)
+		}
+	}
 }

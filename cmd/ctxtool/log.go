@@ -3,26 +3,13 @@ package main
 import (
 	"context"
 	"fmt"
-	"sort"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
-
-// commitRecord is a change in the history of a context. One commit can make several changes.
-type commitRecord struct {
-	Record   string    `json:"record"`
-	Seq      uint64    `json:"seq"`
-	At       time.Time `json:"at,omitzero"`
-	Op       string    `json:"op"`
-	Branch   string    `json:"branch,omitempty"`
-	Was      string    `json:"was,omitempty"` // the former name of a renamed branch
-	Position *int64    `json:"position,omitempty"`
-	ID       string    `json:"id,omitempty"` // of the message
-}
 
 // reachRecord ends a log: commits up to this one are not listed.
 type reachRecord struct {
@@ -49,17 +36,9 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	newest := c.Summary().Sequence
-	var failed error
-	from := uint64(sort.Search(int(newest), func(from int) bool {
-		reaches, err := reaches(ctx, c, uint64(from))
-		if failed == nil {
-			failed = err
-		}
-		return reaches || err != nil
-	}))
-	if failed != nil {
-		return failed
+	from, err := c.OldestSequence(ctx)
+	if err != nil {
+		return err
 	}
 	w, err := c.Watch(ctx, from)
 	if err != nil {
@@ -90,18 +69,6 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	return problemOf(c)
 }
 
-// reaches reports whether the journals have every commit after a number.
-func reaches(ctx context.Context, c *ctxdir.Context, from uint64) (bool, error) {
-	w, err := c.Watch(ctx, from)
-	if err != nil {
-		return false, err
-	}
-	for e, err := range w.Pending(ctx) {
-		return e.Kind != ctxdir.EventResync && err == nil, closeAfter(w.Close, err)
-	}
-	return true, w.Close()
-}
-
 // commitLog prints commits. For people, messages that follow each other on a branch are one line.
 type commitLog struct {
 	a       *app
@@ -111,11 +78,9 @@ type commitLog struct {
 }
 
 func (l *commitLog) event(e *ctxdir.Event) error {
-	r := commitRecord{Record: "commit", Seq: e.Seq, At: e.At, Op: opOf(e), Branch: e.Branch, Was: e.Was}
-	if e.Message != nil {
-		r.Position, r.ID = &e.Message.Position, e.Message.ID.String()
-	}
+	r := record.OfChange(e)
 	if l.a.json {
+		r.Record = "commit"
 		return l.a.record(r)
 	}
 	if r.Op == "append" {
@@ -133,32 +98,12 @@ func (l *commitLog) event(e *ctxdir.Event) error {
 	return l.line(e, l.text(e))
 }
 
-// opOf names what happened, as the verbs do.
-func opOf(e *ctxdir.Event) string {
-	switch {
-	case e.Kind == ctxdir.EventMessage && e.Op == "appended":
-		return "append"
-	case e.Kind == ctxdir.EventMessage:
-		return "replace"
-	case e.Kind == ctxdir.EventMetadata:
-		return "meta"
-	case e.Kind != ctxdir.EventBranch:
-		return e.Op
-	case e.Op == "created" && len(e.Branches) > 0 && e.Branches[0].Parent != "":
-		return "fork"
-	}
-	if op, ok := map[string]string{"created": "new", "renamed": "rename", "moved": "rewind", "removed": "rm"}[e.Op]; ok {
-		return op
-	}
-	return e.Op
-}
-
 func (l *commitLog) text(e *ctxdir.Event) string {
 	name, branch := oneLine(e.Branch), ctxdir.BranchInfo{}
 	if len(e.Branches) > 0 {
 		branch = e.Branches[0]
 	}
-	switch opOf(e) {
+	switch record.Verb(e) {
 	case "replace":
 		return fmt.Sprintf("%s message %d of %s", e.Op, e.Message.Position, name)
 	case "fork":

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
 
 // checkedRecord is a reference, and where its lines are now.
 type checkedRecord struct {
-	refRecord
+	record.Reference
 	Status     reference.Status `json:"status"`
 	Now        *placeRecord     `json:"now,omitempty"`
 	Note       string           `json:"note,omitempty"`
@@ -92,7 +93,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		r := &all[i]
 		sum.ByStatus[r.Status]++
 		if a.json {
-			if err := a.record(checkedRecordOf(refRecordOf(c, branch, of[i], &refs[i]), r, f.lines)); err != nil {
+			if err := a.record(checkedRecordOf(referenceRecord(c, branch, of[i], &refs[i]), r, f.lines)); err != nil {
 				return err
 			}
 			continue
@@ -164,10 +165,10 @@ func statusStyle(s reference.Status) string {
 	return ""
 }
 
-func checkedRecordOf(rec refRecord, r *reference.Resolution, lines bool) checkedRecord {
-	c := checkedRecord{refRecord: rec, Status: r.Status, Note: r.Note, Fallback: r.Fallback, LastCommit: r.LastCommit}
+func checkedRecordOf(rec record.Reference, r *reference.Resolution, lines bool) checkedRecord {
+	c := checkedRecord{Reference: rec, Status: r.Status, Note: r.Note, Fallback: r.Fallback, LastCommit: r.LastCommit}
 	if r.Status != reference.NotFound {
-		c.Now = &placeRecord{r.File, linesRecord(r.Lines), r.Blob}
+		c.Now = &placeRecord{r.File, record.Lines(r.Lines), r.Blob}
 	}
 	if lines {
 		c.Text = r.Text

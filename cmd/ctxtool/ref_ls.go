@@ -4,31 +4,12 @@ import (
 	"context"
 	"fmt"
 	"math"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
-
-// refRecord is a reference of a message.
-type refRecord struct {
-	Record   string     `json:"record"`
-	Context  string     `json:"context"`
-	Branch   string     `json:"branch"`
-	Position int64      `json:"position"`
-	ID       string     `json:"id"`
-	Origin   string     `json:"origin"` // message or tool
-	File     string     `json:"file"`
-	Lines    []int64    `json:"lines,omitempty"`
-	Commit   string     `json:"commit,omitempty"`
-	Blob     string     `json:"blob,omitempty"`
-	Sum      string     `json:"sum,omitempty"`
-	Size     int64      `json:"size,omitempty"`
-	Excerpt  string     `json:"excerpt,omitempty"`
-	Diff     string     `json:"diff,omitempty"`
-	SeenAt   *time.Time `json:"seen_at,omitempty"`
-}
 
 // refSummary counts references and copies of code on a branch.
 type refSummary struct {
@@ -133,7 +114,7 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 	_, listErr := f.eachReferences(ctx, a, c, func(m messageReferences) error {
 		s.add(m)
 		for i := range m.refs {
-			r := refRecordOf(c, branch.Name(), m.Message, &m.refs[i])
+			r := referenceRecord(c, branch.Name(), m.Message, &m.refs[i])
 			if f.summary {
 				continue
 			}
@@ -194,25 +175,10 @@ func (s *refSummary) add(m messageReferences) {
 	}
 }
 
-func refRecordOf(c *ctxdir.Context, branch string, m *ctxdir.Message, r *reference.Ref) refRecord {
-	rec := refRecord{
-		Record: "reference", Context: c.ID().String(), Branch: branch, Position: m.Position, ID: m.ID.String(), Origin: "message",
-		File: r.File, Lines: linesRecord(r.Lines), Commit: r.Commit, Blob: r.Blob, Sum: r.Sum, Size: r.Size, Excerpt: r.Context, Diff: r.Diff,
-	}
-	if r.Computed {
-		rec.Origin = "tool"
-	}
-	if !r.Seen.IsZero() {
-		rec.SeenAt = &r.Seen
-	}
+func referenceRecord(c *ctxdir.Context, branch string, m *ctxdir.Message, r *reference.Ref) record.Reference {
+	rec := record.OfReference(c, branch, m, r)
+	rec.Record = "reference"
 	return rec
-}
-
-func linesRecord(l reference.Lines) []int64 {
-	if l.IsZero() {
-		return nil
-	}
-	return []int64{l.From, l.To}
 }
 
 func sizeOrNone(n int64) string {

@@ -79,7 +79,7 @@ func objects(t *testing.T, from []byte) (all []map[string]any) {
 		default:
 			t.Fatalf("%v in %.300s", err, from)
 		}
-		if x["record"] == "summary" || x["record"] == "cursor" {
+		if x["record"] == "summary" || x["record"] == "cursor" || x["record"] == "reach" {
 			continue
 		}
 		delete(x, "record")
@@ -108,6 +108,8 @@ func TestCommandAndServerAgree(t *testing.T) {
 	do("", "branch", "fork", walkID, "alt", "--at", "1")
 	do("", "branch", "fork", walkID, "gone", "--at", "1")
 	do("", "branch", "rm", walkID, "gone")
+	do(`{"message":{"role":"assistant","tool_calls":[{"id":"c1","type":"function","function":{"name":"read_file",`+
+		`"arguments":"{\"path\":\"quay.md\",\"start_line\":3,\"end_line\":9}"}}]}}`+"\n", "append", walkID, "--branch", "alt", "--jsonl")
 	do("", "moment", "add", walkID, "--type", "decision", "The harbour stays open.")
 	commands := []struct {
 		name, path, member string // the member of the answer with the list; empty for JSON Lines
@@ -119,6 +121,8 @@ func TestCommandAndServerAgree(t *testing.T) {
 		{"moment ls", "/moments", "moments", []string{"moment", "ls"}},
 		{"search", "/search?q=harbour", "hits", []string{"search", "harbour"}},
 		{"grep", "/grep?regex=harbour", "", []string{"grep", "harbour"}},
+		{"log", "/contexts/" + walkID + "/log", "changes", []string{"log", walkID}},
+		{"ref ls", "/contexts/" + walkID + "/branches/alt/references", "", []string{"ref", "ls", walkID, "--branch", "alt"}},
 		{"usage", "/usage", "rows", []string{"usage"}},
 		{"usage by prompt", "/usage?by=prompt", "rows", []string{"usage", "--by", "prompt"}},
 	}

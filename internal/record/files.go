@@ -60,16 +60,21 @@ type Reference struct {
 // OfReference describes a reference of a message on a branch.
 func OfReference(c *ctxdir.Context, branch string, m *ctxdir.Message, r *reference.Ref) Reference {
 	is := Reference{
-		"", c.ID().String(), branch, m.Position, m.ID.String(), "message", r.File, nil, r.Commit, r.Blob, r.Sum, r.Size,
+		"", c.ID().String(), branch, m.Position, m.ID.String(), "message", r.File, Lines(r.Lines), r.Commit, r.Blob, r.Sum, r.Size,
 		r.Context, r.Diff, r.Seen,
-	}
-	if !r.Lines.IsZero() {
-		is.Lines = []int64{r.Lines.From, r.Lines.To}
 	}
 	if r.Computed {
 		is.Origin = "tool"
 	}
 	return is
+}
+
+// Lines are the first and the last line of a range, none for all lines.
+func Lines(l reference.Lines) []int64 {
+	if l.IsZero() {
+		return nil
+	}
+	return []int64{l.From, l.To}
 }
 
 // Size is the size of a context or of a branch.
