@@ -53,7 +53,7 @@ func (x *Server) followContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{bounds: &x.bounds, feeds: &x.feeds, id: id, sequence: after, resume: resume})
+	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds, id: id, sequence: after, resume: resume})
 }
 
 // followStore sends the events of all contexts from now on.
@@ -61,7 +61,7 @@ func (x *Server) followStore(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{bounds: &x.bounds, feeds: &x.feeds})
+	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds})
 }
 
 // follow upgrades the connection and serves it until one side leaves. Before the upgrade, an error is a problem.
@@ -109,7 +109,7 @@ func plain(w http.ResponseWriter) http.ResponseWriter {
 
 // follower is one WebSocket.
 type follower struct {
-	bounds   *bounds
+	bounds   bounds
 	feeds    *feeds
 	id       uuid.UUID // of the context; uuid.Nil for the store
 	conn     *websocket.Conn

@@ -5,6 +5,9 @@ import (
 	"time"
 )
 
+// BoundOnly makes [Server.Bound] hold only for some requests. Those of the test itself may be slow beside load.
+func (x *Server) BoundOnly(only func(r *http.Request) bool) { x.bounds.only = only }
+
 // Bound makes the limits of a server smaller. Zero leaves one as it is.
 func (x *Server) Bound(patience time.Duration, connections int, behind int64) {
 	if patience > 0 {

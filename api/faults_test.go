@@ -52,7 +52,10 @@ func TestManyConnections(t *testing.T) {
 
 // TestSlowWriter sends the beginning of a body and then nothing. The connection ends, and nothing is stored.
 func TestSlowWriter(t *testing.T) {
-	k := newBoundKit(t, func(x *api.Server) { x.Bound(50*time.Millisecond, 0, 0) })
+	k := newBoundKit(t, func(x *api.Server) {
+		x.Bound(50*time.Millisecond, 0, 0)
+		x.BoundOnly(func(r *http.Request) bool { return r.ContentLength == 1000 })
+	})
 	id := k.context(1)
 	conn := k.dial()
 	if _, err := io.WriteString(conn, k.head("POST", "/v1/contexts/"+id+"/branches/main/messages", 1000)+`{"role":"user"}`+"\n"); err != nil {
@@ -61,8 +64,10 @@ func TestSlowWriter(t *testing.T) {
 	resp, err := http.ReadResponse(bufio.NewReader(conn), nil)
 	if err == nil {
 		defer resp.Body.Close()
-		if resp.StatusCode < 400 {
-			t.Errorf("half of a body is answered with %s", resp.Status)
+		b, _ := io.ReadAll(resp.Body)
+		if resp.StatusCode != http.StatusServiceUnavailable || !strings.Contains(string(b), `"code":"timeout"`) ||
+			strings.Contains(string(b), k.host) {
+			t.Errorf("half of a body is answered with %s %s", resp.Status, b)
 		}
 	}
 	if got := k.count(id); got != 1 {
@@ -101,10 +106,14 @@ func TestSlowReader(t *testing.T) {
 func newSlowKit(t *testing.T, behind int64) (k *kit, slow chan struct{}) {
 	t.Helper()
 	slow = make(chan struct{})
+	isSlow := func(r *http.Request) bool {
+		return strings.Contains(r.URL.RawQuery, "last=4") || strings.Contains(r.URL.RawQuery, "after=1")
+	}
 	return newBoundKit(t, func(x *api.Server) {
 		x.Bound(50*time.Millisecond, 0, behind)
+		x.BoundOnly(isSlow)
 		x.OnEnd(func(r *http.Request) {
-			if strings.Contains(r.URL.RawQuery, "last=4") || strings.Contains(r.URL.RawQuery, "after=1") {
+			if isSlow(r) {
 				close(slow)
 			}
 		})

@@ -73,6 +73,21 @@ type bounds struct {
 	patience    time.Duration
 	connections int
 	behind      int64 // of a follower, in bytes
+
+	only func(r *http.Request) bool // for these requests; nil for all
+}
+
+// defaults are the bounds of a server.
+func defaults() bounds {
+	return bounds{patience: patience, connections: maxConnections, behind: maxBehind}
+}
+
+// of returns the bounds for a request.
+func (b bounds) of(r *http.Request) bounds {
+	if b.only != nil && !b.only(r) {
+		return defaults()
+	}
+	return b
 }
 
 // Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"os"
 	"strings"
 	"syscall"
 
@@ -113,6 +114,8 @@ func problemOf(err error, root string) *Problem {
 	case errors.As(err, &p):
 	case errors.As(err, &tooLarge):
 		p = problem(codeTooLarge, "the body exceeds the limit of %d bytes", tooLarge.Limit)
+	case errors.Is(err, os.ErrDeadlineExceeded): // its text has the addresses of the connection
+		p = problem(codeTimeout, "the body did not arrive in time")
 	default:
 		p = problem(codeInternal, "%s", withoutRoot(err, root))
 		for _, c := range causes {

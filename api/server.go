@@ -89,7 +89,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	}
 	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
 	x.ended, x.end = context.WithCancel(context.Background())
-	x.bounds = bounds{patience, maxConnections, maxBehind}
+	x.bounds = defaults()
 	x.index.store = s
 	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
 	for i := range operations {
@@ -204,8 +204,9 @@ func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
 	if x.onEnd != nil {
 		defer x.onEnd(r)
 	}
+	patience := x.bounds.of(r).patience
 	serve := func(w http.ResponseWriter, r *http.Request) {
-		answer := &response{ResponseWriter: w, patience: x.bounds.patience}
+		answer := &response{ResponseWriter: w, patience: patience}
 		if err := op.serve(x, answer, r); err != nil {
 			x.failed(answer, r, err, began)
 		}
@@ -214,7 +215,7 @@ func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
 		serve(w, r)
 		return
 	}
-	r.Body = http.MaxBytesReader(w, &patientBody{r.Body, http.NewResponseController(w), x.bounds.patience}, x.limit(op))
+	r.Body = http.MaxBytesReader(w, &patientBody{r.Body, http.NewResponseController(w), patience}, x.limit(op))
 	ctx, stop := context.WithTimeout(r.Context(), op.timeout())
 	defer stop()
 	compressed(http.HandlerFunc(serve)).ServeHTTP(w, r.WithContext(ctx))
