@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -22,8 +23,20 @@ const (
 )
 
 type contextList struct {
-	Contexts []record.Context `json:"contexts"`
-	Next     string           `json:"next,omitempty"` // the cursor of the next page
+	Contexts []listedContext `json:"contexts"`
+	Next     string          `json:"next,omitempty"` // the cursor of the next page
+}
+
+type listedContext struct {
+	record.Context
+	Outline *contextOutline `json:"outline,omitempty"`
+}
+
+// contextOutline is what the search index knows of the active branch.
+type contextOutline struct {
+	Added   int64  `json:"added"`
+	Removed int64  `json:"removed"`
+	Answer  string `json:"answer"`
 }
 
 func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
@@ -35,10 +48,11 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 		Order: p.oneOf("sort", ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle), Reverse: p.yes("reverse"),
 		Cursor: p.text("cursor"), Limit: limit + 1,
 	}
+	outlined := p.yes("outline")
 	if err := p.done(); err != nil {
 		return err
 	}
-	list := contextList{Contexts: []record.Context{}}
+	list := contextList{Contexts: []listedContext{}}
 	last := ""
 	for s, err := range x.store.List(r.Context(), o) {
 		if err != nil {
@@ -48,10 +62,39 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 			list.Next = last
 			break
 		}
-		list.Contexts = append(list.Contexts, record.OfContext(s))
+		list.Contexts = append(list.Contexts, listedContext{Context: record.OfContext(s)})
 		last = s.Cursor
 	}
+	if outlined {
+		if err := x.addOutlines(r.Context(), list.Contexts); err != nil {
+			return err
+		}
+	}
 	return sendDocument(w, http.StatusOK, list)
+}
+
+// addOutlines adds what the search index knows of contexts. It leaves out those that it does not have yet.
+func (x *Server) addOutlines(ctx context.Context, all []listedContext) error {
+	index, _, err := x.index.current(ctx)
+	if err != nil {
+		return err
+	}
+	for i := range all {
+		c := &all[i]
+		id, err := uuid.Parse(c.ID)
+		if err != nil {
+			return err
+		}
+		is, err := index.Brief(ctx, id, c.ActiveBranch)
+		switch {
+		case errors.Is(err, ctxdir.ErrNotExist):
+		case err != nil:
+			return err
+		default:
+			c.Outline = &contextOutline{is.Added, is.Removed, is.Answer}
+		}
+	}
+	return nil
 }
 
 // contextDocument is a context with its metadata.

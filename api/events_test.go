@@ -1,7 +1,6 @@
 package api_test
 
 import (
-	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -9,7 +8,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/coder/websocket"
 	"github.com/ctxdir/ctxdir"
@@ -58,14 +56,17 @@ func (k *kit) follow(path string) *follower {
 // next returns the next event.
 func (f *follower) next() (l line) {
 	f.Helper()
-	ctx, stop := context.WithTimeout(f.Context(), time.Minute)
-	defer stop()
-	_, b, err := f.conn.Read(ctx)
-	if err != nil {
-		f.Fatal(err)
-	}
-	if err := json.Unmarshal(b, &l); err != nil {
-		f.Fatalf("%v: %s", err, b)
+	for {
+		_, b, err := f.conn.Read(f.Context())
+		if err != nil {
+			f.Fatal(err)
+		}
+		if err := json.Unmarshal(b, &l); err != nil {
+			f.Fatalf("%v: %s", err, b)
+		}
+		if l.Record != "heartbeat" {
+			break
+		}
 	}
 	if !l.More {
 		f.seq = max(f.seq, l.Seq)
@@ -76,10 +77,8 @@ func (f *follower) next() (l line) {
 // closed returns the status of the close frame, after any events.
 func (f *follower) closed() (code websocket.StatusCode, reason string) {
 	f.Helper()
-	ctx, stop := context.WithTimeout(f.Context(), time.Minute)
-	defer stop()
 	for {
-		if _, _, err := f.conn.Read(ctx); err != nil {
+		if _, _, err := f.conn.Read(f.Context()); err != nil {
 			var e websocket.CloseError
 			if !errors.As(err, &e) {
 				f.Fatal(err)

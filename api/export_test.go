@@ -21,6 +21,9 @@ func (x *Server) Bound(patience time.Duration, connections int, behind int64) {
 	}
 }
 
+// StateOf is the live state of a context.
+var StateOf = stateOf
+
 // OnEnd calls f when an operation has ended.
 func (x *Server) OnEnd(f func(r *http.Request)) { x.onEnd = f }
 

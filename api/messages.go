@@ -22,7 +22,6 @@ type span struct {
 	around        uuid.UUID
 	before, after int64
 	at            time.Time
-	content       record.Content
 }
 
 const (
@@ -32,12 +31,11 @@ const (
 	flushed = 32 << 10
 )
 
-func spanOf(r *http.Request) (s span, err error) {
-	p := parametersOf(r)
-	s = span{
+// span reads the part of a branch that a request asks for.
+func (p *parameters) span() span {
+	s := span{
 		from: p.number("from", 0), to: p.number("to", ctxdir.End), last: p.number("last", -1), around: p.id("around"),
 		before: p.number("before", 0), after: p.number("after", 0), at: p.time("at"),
-		content: contents[p.oneOf("content", "full", "texts", "none")],
 	}
 	ways := 0
 	for _, way := range []bool{p.has("from") || p.has("to") && !p.has("at"), p.has("last"), p.has("around"), p.has("at")} {
@@ -55,7 +53,7 @@ func spanOf(r *http.Request) (s span, err error) {
 	case s.before > maxAround || s.after > maxAround:
 		p.fail("before", "want at most %d messages before and after", maxAround)
 	}
-	return s, p.done()
+	return s
 }
 
 // positions are the positions of the span on a branch, without the end.
@@ -84,8 +82,9 @@ func (s *span) positions(ctx context.Context, b *ctxdir.Branch, n int64) (from, 
 // listMessages sends messages as JSON Lines, each as it is read: memory does not grow with their number. The header
 // Ctxdir-Length is the number of messages of the branch.
 func (x *Server) listMessages(w http.ResponseWriter, r *http.Request) error {
-	s, err := spanOf(r)
-	if err != nil {
+	p := parametersOf(r)
+	s, content := p.span(), contents[p.oneOf("content", "full", "texts", "none")]
+	if err := p.done(); err != nil {
 		return err
 	}
 	return x.withBranch(r, func(_ *ctxdir.Context, b *ctxdir.Branch) error {
@@ -104,7 +103,7 @@ func (x *Server) listMessages(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			if err := writeMessage(r.Context(), out, m, b.Name(), s.content); err != nil {
+			if err := writeMessage(r.Context(), out, m, b.Name(), content); err != nil {
 				return err
 			}
 		}

@@ -22,11 +22,11 @@ var operations = []operation{
 
 	{method: "GET", path: "/v1/contexts/{context}/branches", serve: (*Server).listBranches},
 	{method: "POST", path: "/v1/contexts/{context}/branches", writes: true, serve: (*Server).createBranch},
-	{method: "GET", path: "/v1/contexts/{context}/branches/{branch}", serve: (*Server).getBranch},
-	{method: "DELETE", path: "/v1/contexts/{context}/branches/{branch}", writes: true, serve: (*Server).removeBranch},
-	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/rename", writes: true, serve: (*Server).renameBranch},
-	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/rewind", writes: true, serve: (*Server).rewindBranch},
-	{method: "POST", path: "/v1/contexts/{context}/branches/{branch}/switch", writes: true, serve: (*Server).switchBranch},
+	{method: "GET", path: branch, serve: (*Server).getBranch},
+	{method: "DELETE", path: branch, writes: true, serve: (*Server).removeBranch},
+	{method: "POST", path: branch + "/rename", writes: true, serve: (*Server).renameBranch},
+	{method: "POST", path: branch + "/rewind", writes: true, serve: (*Server).rewindBranch},
+	{method: "POST", path: branch + "/switch", writes: true, serve: (*Server).switchBranch},
 
 	{method: "GET", path: messages, long: true, serve: (*Server).listMessages},
 	{method: "POST", path: messages, writes: true, large: true, long: true, serve: (*Server).appendMessages},
@@ -36,7 +36,11 @@ var operations = []operation{
 	{method: "GET", path: messages + "/{id}/payloads", serve: (*Server).listPayloads},
 	{method: "GET", path: messages + "/{id}/payloads/{sha256}", long: true, serve: (*Server).getPayload},
 	{method: "GET", path: messages + "/{id}/references", serve: (*Server).listMessageReferences},
-	{method: "GET", path: "/v1/contexts/{context}/branches/{branch}/references", long: true, serve: (*Server).listReferences},
+	{method: "GET", path: branch + "/references", long: true, serve: (*Server).listReferences},
+	{method: "GET", path: messages + "/{id}/parts/{number}", long: true, serve: (*Server).getPart},
+	{method: "GET", path: branch + "/parts", serve: (*Server).listParts},
+	{method: "GET", path: branch + "/turns", serve: (*Server).listTurns},
+	{method: "GET", path: branch + "/map", serve: (*Server).getMap},
 	{method: "GET", path: "/v1/contexts/{context}/sizes", serve: (*Server).getSizes},
 	{method: "GET", path: "/v1/blobs/{sha256}", long: true, serve: (*Server).getBlob},
 
@@ -49,13 +53,17 @@ var operations = []operation{
 	{method: "DELETE", path: "/v1/contexts/{context}/moments/{id}", writes: true, serve: (*Server).removeMoment},
 
 	{method: "GET", path: "/v1/usage", long: true, serve: (*Server).getUsage},
+	{method: "GET", path: "/v1/live", serve: (*Server).listLive},
 	{method: "GET", path: "/v1/store", serve: (*Server).getStore},
 	{method: "GET", path: "/v1/trash", serve: (*Server).listTrash},
 	{method: "POST", path: "/v1/trash/{item}/restore", writes: true, serve: (*Server).restoreItem},
 	{method: "GET", path: "/v1/check", long: true, serve: (*Server).check},
 }
 
-const messages = "/v1/contexts/{context}/branches/{branch}/messages"
+const (
+	branch   = "/v1/contexts/{context}/branches/{branch}"
+	messages = branch + "/messages"
+)
 
 type health struct {
 	Status  string `json:"status"`

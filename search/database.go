@@ -16,9 +16,9 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is built anew.
-const version = "search/5"
+const version = "search/6"
 
-const schema = `
+var schema = `
 CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
 CREATE TABLE contexts (
 	n INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
@@ -37,9 +37,12 @@ CREATE TABLE messages (
 	voice INTEGER NOT NULL,  -- who says most of it: see voice
 	text INTEGER NOT NULL,  -- sum of all words, to show one of several copies
 	usage BLOB,  -- what the count of tokens needs: see package usage; null for nothing
+	-- what outlines need: see outline.Note
+	marks INTEGER NOT NULL, calls BLOB, failed INTEGER NOT NULL, added INTEGER NOT NULL, removed INTEGER NOT NULL, begins TEXT NOT NULL,
 	UNIQUE (line, position)
 );
 CREATE INDEX edits ON messages (line) WHERE edited <> 0;
+CREATE INDEX prompts ON messages (line, position) WHERE marks & 1;
 CREATE TABLE files (
 	message INTEGER NOT NULL, n INTEGER NOT NULL,
 	path TEXT NOT NULL, access TEXT NOT NULL, type TEXT NOT NULL, size INTEGER NOT NULL, text INTEGER NOT NULL,
@@ -50,7 +53,7 @@ CREATE VIEW paths AS SELECT DISTINCT message, path FROM files WHERE access <> 'n
 CREATE VIRTUAL TABLE terms USING fts5(said, rest, said_stems, rest_stems, scope,
 	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
 INSERT INTO terms(terms, rank) VALUES ('hashsize', 8388608);
-`
+` + strips
 
 // File is the index in the folder derived of a store.
 const File = "search.db"

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -62,23 +61,12 @@ func (x *Index) Digests(ctx context.Context, id, line uuid.UUID, from int64) ite
 }
 
 func (x *Index) digests(ctx context.Context, id, line uuid.UUID, from int64, yield func(usage.Digest) bool) error {
-	db, err := x.open(ctx)
+	db, n, row, err := x.namesOf(ctx, id)
 	if err != nil {
-		return err
-	}
-	row, err := rowOf(ctx, db, id)
-	if err != nil {
-		return err
-	}
-	if row == nil {
-		return fmt.Errorf("%w: the search index has no context %s", ctxdir.ErrNotExist, id)
-	}
-	var n names
-	if err := json.Unmarshal([]byte(row.names), &n); err != nil {
 		return err
 	}
 	for _, s := range n.stretches(line, from) {
-		if more, err := db.digests(ctx, row.n, s, yield); err != nil || !more {
+		if more, err := db.digests(ctx, row, s, yield); err != nil || !more {
 			return err
 		}
 	}

@@ -11,6 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir/outline"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -29,6 +31,7 @@ type document struct {
 	voice      voice
 	text       int64 // sum of all words
 	usage      []byte
+	note       outline.Note
 	said, rest string
 	saidStems  string
 	restStems  string
@@ -49,7 +52,9 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	c.reset()
 	body := textsOf(ctx, m)
 	var said map[string]bool
-	d.voice, said = speech(m.Role, body)
+	parts := transcript.Parts(body)
+	d.voice, said = speech(m.Role, body, parts)
+	d.note = outline.Of(m.Role, body, parts)
 	d.files = eachSearchedIn(m, body, isText, func(t text) bool {
 		c.add(inner(t.value), said[t.value])
 		return true

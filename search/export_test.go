@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // Words returns the words of a text.
@@ -97,6 +99,6 @@ var Forget = forget
 
 // Speech returns the strings of a message that are said, sorted.
 func Speech(role string, body []byte) []string {
-	_, said := speech(role, body)
+	_, said := speech(role, body, transcript.Parts(body))
 	return slices.Sorted(maps.Keys(said))
 }

@@ -213,6 +213,7 @@ func TestAgainstScan(t *testing.T) {
 			step.do()
 			agree(t, step.name, s, l.x, r, queries())
 			sameSteps(t, step.name, s, l.x)
+			sameOutlines(t, step.name, s, l.x)
 		}
 		for range 2 * len(steps) {
 			step := steps[r.IntN(len(steps)-5)] // those that can be repeated
@@ -222,6 +223,7 @@ func TestAgainstScan(t *testing.T) {
 			step.do()
 			agree(t, "again, "+step.name, s, l.x, r, queries()/5)
 			sameSteps(t, "again, "+step.name, s, l.x)
+			sameOutlines(t, "again, "+step.name, s, l.x)
 		}
 		for _, c := range l.all {
 			check(t, c.Close())

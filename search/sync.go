@@ -339,9 +339,11 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	w := s.w
 	w.rows++
 	w.changed++
-	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text, usage) "+
-		"VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text, d.usage)
+	o := &d.note
+	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text, usage, "+
+		"marks, calls, failed, added, removed, begins) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text, d.usage,
+		int64(o.Marks), packCalls(&o.Calls), o.Failed, o.Added, o.Removed, o.Text)
 	if err == nil {
 		_, err = w.exec("INSERT INTO terms (rowid, said, rest, said_stems, rest_stems, scope) VALUES (?, ?, ?, ?, ?, ?)",
 			n, d.said, d.rest, d.saidStems, d.restStems, scope(s.row.n))

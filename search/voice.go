@@ -19,8 +19,7 @@ const (
 )
 
 // speech returns the voice of a message, and what is said in it: the strings of its texts.
-func speech(role string, body json.RawMessage) (voice, map[string]bool) {
-	parts := transcript.Parts(body)
+func speech(role string, body json.RawMessage, parts []transcript.Part) (voice, map[string]bool) {
 	is := otherVoice
 	var said map[string]bool
 	by := transcript.VoiceOf(role, parts)

@@ -86,16 +86,22 @@ func (p *Part) Diff() []string {
 
 // Changed counts the lines that a diff adds and removes, as in "+3 −1".
 func Changed(diff []string) string {
-	added, removed := 0, 0
+	added, removed := CountChanged(diff)
+	return fmt.Sprintf("+%d −%d", added, removed)
+}
+
+// CountChanged counts the lines that a diff adds and removes.
+func CountChanged(diff []string) (added, removed int64) {
 	for _, l := range diff {
 		switch {
+		case strings.HasPrefix(l, "*** "): // the frame of a patch
 		case strings.HasPrefix(l, "+"):
 			added++
 		case strings.HasPrefix(l, "-"):
 			removed++
 		}
 	}
-	return fmt.Sprintf("+%d −%d", added, removed)
+	return added, removed
 }
 
 // difference is the change from one text to another, with the lines around it.

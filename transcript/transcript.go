@@ -34,6 +34,10 @@ type Part struct {
 	File    *FileRef // the content of an attachment
 }
 
+func (k Kind) String() string {
+	return [...]string{"text", "thought", "call", "result", "attachment", "other"}[k]
+}
+
 // FileRef says where the content of an attachment is: in the message, or in a payload.
 type FileRef struct {
 	Path      string // the name in the message, "" if it has none

@@ -35,19 +35,19 @@ func (e AppendedRecord) Valid() bool {
 
 // Defines values for AssembleRequestFormat.
 const (
-	Anthropic AssembleRequestFormat = "anthropic"
-	Openai    AssembleRequestFormat = "openai"
-	Text      AssembleRequestFormat = "text"
+	AssembleRequestFormatAnthropic AssembleRequestFormat = "anthropic"
+	AssembleRequestFormatOpenai    AssembleRequestFormat = "openai"
+	AssembleRequestFormatText      AssembleRequestFormat = "text"
 )
 
 // Valid indicates whether the value is a known member of the AssembleRequestFormat enum.
 func (e AssembleRequestFormat) Valid() bool {
 	switch e {
-	case Anthropic:
+	case AssembleRequestFormatAnthropic:
 		return true
-	case Openai:
+	case AssembleRequestFormatOpenai:
 		return true
-	case Text:
+	case AssembleRequestFormatText:
 		return true
 	default:
 		return false
@@ -213,6 +213,27 @@ func (e HealthStatus) Valid() bool {
 	}
 }
 
+// Defines values for LiveContextState.
+const (
+	Silent LiveContextState = "silent"
+	Waits  LiveContextState = "waits"
+	Works  LiveContextState = "works"
+)
+
+// Valid indicates whether the value is a known member of the LiveContextState enum.
+func (e LiveContextState) Valid() bool {
+	switch e {
+	case Silent:
+		return true
+	case Waits:
+		return true
+	case Works:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for MatchRecord.
 const (
 	MatchRecordMatch MatchRecord = "match"
@@ -261,6 +282,72 @@ func (e NewMomentType) Valid() bool {
 	case NewMomentTypePattern:
 		return true
 	case NewMomentTypeSolution:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PartKind.
+const (
+	PartKindAttachment PartKind = "attachment"
+	PartKindCall       PartKind = "call"
+	PartKindOther      PartKind = "other"
+	PartKindResult     PartKind = "result"
+	PartKindText       PartKind = "text"
+	PartKindThought    PartKind = "thought"
+)
+
+// Valid indicates whether the value is a known member of the PartKind enum.
+func (e PartKind) Valid() bool {
+	switch e {
+	case PartKindAttachment:
+		return true
+	case PartKindCall:
+		return true
+	case PartKindOther:
+		return true
+	case PartKindResult:
+		return true
+	case PartKindText:
+		return true
+	case PartKindThought:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for PartTool.
+const (
+	PartToolAgent  PartTool = "agent"
+	PartToolEdit   PartTool = "edit"
+	PartToolOther  PartTool = "other"
+	PartToolRead   PartTool = "read"
+	PartToolSearch PartTool = "search"
+	PartToolShell  PartTool = "shell"
+	PartToolTodo   PartTool = "todo"
+	PartToolWeb    PartTool = "web"
+)
+
+// Valid indicates whether the value is a known member of the PartTool enum.
+func (e PartTool) Valid() bool {
+	switch e {
+	case PartToolAgent:
+		return true
+	case PartToolEdit:
+		return true
+	case PartToolOther:
+		return true
+	case PartToolRead:
+		return true
+	case PartToolSearch:
+		return true
+	case PartToolShell:
+		return true
+	case PartToolTodo:
+		return true
+	case PartToolWeb:
 		return true
 	default:
 		return false
@@ -584,6 +671,26 @@ type BranchList struct {
 	Branches []Branch `json:"branches"`
 }
 
+// BranchMap defines model for BranchMap.
+type BranchMap struct {
+	Breaks []int64 `json:"breaks"`
+
+	// BreaksAt Positions of compactions, the newest 2,000
+	BreaksAt []int64 `json:"breaks_at"`
+	Calls    []int64 `json:"calls"`
+	Edits    []int64 `json:"edits"`
+	Failures []int64 `json:"failures"`
+
+	// Length Of the branch, in messages
+	Length  int64   `json:"length"`
+	Prompts []int64 `json:"prompts"`
+	Replies []int64 `json:"replies"`
+
+	// Size Of a stretch, in messages
+	Size  int64 `json:"size"`
+	Turns int64 `json:"turns"`
+}
+
 // BranchSize defines model for BranchSize.
 type BranchSize struct {
 	// ArchivedBytes Of these, in packs, before compression
@@ -724,6 +831,16 @@ type ContextList struct {
 	Next *string `json:"next,omitempty"`
 }
 
+// ContextOutline What the search index knows of the active branch
+type ContextOutline struct {
+	// Added Lines that calls add to files, as they were called
+	Added int64 `json:"added"`
+
+	// Answer The beginning of the newest answer
+	Answer  string `json:"answer"`
+	Removed int64  `json:"removed"`
+}
+
 // ContextSummary defines model for ContextSummary.
 type ContextSummary struct {
 	ActiveBranch string     `json:"active_branch"`
@@ -745,6 +862,9 @@ type ContextSummary struct {
 	// Messages Shown by at least one branch, each counted once
 	Messages int64   `json:"messages"`
 	Model    *string `json:"model,omitempty"`
+
+	// Outline What the search index knows of the active branch
+	Outline *ContextOutline `json:"outline,omitempty"`
 
 	// Problem Why the context, or a part of it, cannot be used
 	Problem *string `json:"problem,omitempty"`
@@ -922,6 +1042,42 @@ type LeftOut struct {
 	Reason    string              `json:"reason"`
 }
 
+// LiveCall A call without a result
+type LiveCall struct {
+	At      time.Time `json:"at"`
+	Name    string    `json:"name"`
+	Summary string    `json:"summary"`
+	Tool    string    `json:"tool"`
+}
+
+// LiveContext defines model for LiveContext.
+type LiveContext struct {
+	// At Of the newest message
+	At time.Time `json:"at"`
+
+	// Branch The active one
+	Branch string `json:"branch"`
+
+	// Call A call without a result
+	Call    *LiveCall          `json:"call,omitempty"`
+	Context openapi_types.UUID `json:"context"`
+	Labels  *map[string]string `json:"labels,omitempty"`
+
+	// Newest The beginning of the newest text
+	Newest string           `json:"newest"`
+	State  LiveContextState `json:"state"`
+	Title  string           `json:"title"`
+}
+
+// LiveContextState defines model for LiveContext.State.
+type LiveContextState string
+
+// LiveList defines model for LiveList.
+type LiveList struct {
+	Contexts []LiveContext `json:"contexts"`
+	Failures *[]Failure    `json:"failures,omitempty"`
+}
+
 // LoggedChange defines model for LoggedChange.
 type LoggedChange struct {
 	At     *time.Time `json:"at,omitempty"`
@@ -1047,6 +1203,69 @@ type NewMoment struct {
 // NewMomentType defines model for NewMoment.Type.
 type NewMomentType string
 
+// Part defines model for Part.
+type Part struct {
+	// Added Lines that a call adds to a file
+	Added *int64 `json:"added,omitempty"`
+
+	// Bytes Of the whole text
+	Bytes int `json:"bytes"`
+
+	// Failed The result reports an error
+	Failed *bool     `json:"failed,omitempty"`
+	File   *PartFile `json:"file,omitempty"`
+
+	// ID Of the message with the result
+	ID   *openapi_types.UUID `json:"id,omitempty"`
+	Kind PartKind            `json:"kind"`
+
+	// Name Of the tool
+	Name *string `json:"name,omitempty"`
+
+	// Number Of the part in its message
+	Number int `json:"number"`
+
+	// Position Of the message with the result
+	Position *int64 `json:"position,omitempty"`
+	Removed  *int64 `json:"removed,omitempty"`
+
+	// Results Of a call
+	Results *[]Part `json:"results,omitempty"`
+
+	// Summary What a call does, in one line
+	Summary *string `json:"summary,omitempty"`
+
+	// Tail The end of a long one
+	Tail *string `json:"tail,omitempty"`
+
+	// Text The text, the arguments of a call, or the beginning of a long one
+	Text string `json:"text"`
+
+	// Tool The kind of the tool
+	Tool *PartTool `json:"tool,omitempty"`
+}
+
+// PartKind defines model for Part.Kind.
+type PartKind string
+
+// PartTool The kind of the tool
+type PartTool string
+
+// PartFile defines model for PartFile.
+type PartFile struct {
+	// Bytes Null if the message does not have the content
+	Bytes     *int64  `json:"bytes"`
+	Height    *int    `json:"height,omitempty"`
+	MediaType *string `json:"media_type,omitempty"`
+	Path      *string `json:"path,omitempty"`
+
+	// Sha256 Of the payload with the content
+	Sha256 *string `json:"sha256,omitempty"`
+
+	// Width Of a PNG, JPEG or GIF, in pixels
+	Width *int `json:"width,omitempty"`
+}
+
 // PayloadList defines model for PayloadList.
 type PayloadList struct {
 	Payloads []struct {
@@ -1090,6 +1309,44 @@ type Problem struct {
 
 // ProblemCode defines model for Problem.Code.
 type ProblemCode string
+
+// ReadList defines model for ReadList.
+type ReadList struct {
+	From int64 `json:"from"`
+
+	// Length Of the branch
+	Length   int64         `json:"length"`
+	Messages []ReadMessage `json:"messages"`
+
+	// To The end of the range, without it
+	To int64 `json:"to"`
+}
+
+// ReadMessage defines model for ReadMessage.
+type ReadMessage struct {
+	At *time.Time `json:"at,omitempty"`
+
+	// Bookkeeping A record that people do not read
+	Bookkeeping *bool `json:"bookkeeping,omitempty"`
+
+	// Edited The file was changed by hand
+	Edited *bool              `json:"edited,omitempty"`
+	ID     openapi_types.UUID `json:"id"`
+
+	// Parts Without the results that stand with their calls
+	Parts    []Part `json:"parts"`
+	Position int64  `json:"position"`
+	Role     string `json:"role"`
+
+	// Summary The tool compacted the conversation here
+	Summary *bool `json:"summary,omitempty"`
+
+	// Unavailable Why the message, or a payload of it, cannot be read
+	Unavailable *string `json:"unavailable,omitempty"`
+
+	// Voice user, assistant, tool or system; empty if nothing says who speaks
+	Voice string `json:"voice"`
+}
 
 // Reference defines model for Reference.
 type Reference struct {
@@ -1191,6 +1448,56 @@ type Trashed struct {
 	Problem   *string    `json:"problem,omitempty"`
 	Reason    string     `json:"reason"`
 	RemovedAt *time.Time `json:"removed_at,omitempty"`
+}
+
+// Turn defines model for Turn.
+type Turn struct {
+	// Added Lines that calls add to files, as they were called
+	Added int64 `json:"added"`
+
+	// Answer The beginning of the last answer
+	Answer *string `json:"answer,omitempty"`
+
+	// At Of the first message
+	At *time.Time `json:"at,omitempty"`
+
+	// Breaks Compactions
+	Breaks int64 `json:"breaks"`
+
+	// Calls By the kind of the tool
+	Calls map[string]int64 `json:"calls"`
+
+	// Failed Results that report an error
+	Failed int64 `json:"failed"`
+	From   int64 `json:"from"`
+
+	// ID Of the message with the prompt
+	ID     *openapi_types.UUID `json:"id,omitempty"`
+	Number int64               `json:"number"`
+
+	// Prompt The beginning of the first prompt, in one line
+	Prompt  string `json:"prompt"`
+	Prompts int64  `json:"prompts"`
+	Removed int64  `json:"removed"`
+
+	// To The end of the turn, without it
+	To int64 `json:"to"`
+
+	// Until Of the last message
+	Until *time.Time `json:"until,omitempty"`
+}
+
+// TurnList defines model for TurnList.
+type TurnList struct {
+	// Count Of the branch, without turn 0
+	Count int64 `json:"count"`
+
+	// Length Of the branch, in messages
+	Length int64 `json:"length"`
+
+	// Next Continue from this turn
+	Next  *int64 `json:"next,omitempty"`
+	Turns []Turn `json:"turns"`
 }
 
 // Usage defines model for Usage.
@@ -1362,6 +1669,9 @@ type ListContextsParams struct {
 
 	// Until Changed before this time
 	Until *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Outline With changed lines and the newest answer, from the search index
+	Outline *bool `form:"outline,omitempty" json:"outline,omitempty"`
 }
 
 // ListContextsParamsSort defines parameters for ListContexts.
@@ -1391,6 +1701,12 @@ type ChangeContextParams struct {
 type CreateBranchParams struct {
 	// IdempotencyKey A text of at most 255 characters that only retries of this request repeat
 	IdempotencyKey *IdempotencyKey `json:"Idempotency-Key,omitempty"`
+}
+
+// GetMapParams defines parameters for GetMap.
+type GetMapParams struct {
+	// Stretches At most so many
+	Stretches *int `form:"stretches,omitempty" json:"stretches,omitempty"`
 }
 
 // ListMessagesParams defines parameters for ListMessages.
@@ -1454,6 +1770,13 @@ type ReplaceMessageParams struct {
 	Shared *bool `form:"shared,omitempty" json:"shared,omitempty"`
 }
 
+// GetPartParams defines parameters for GetPart.
+type GetPartParams struct {
+	// Result The number of a result that the message has with its call
+	Result *int    `form:"result,omitempty" json:"result,omitempty"`
+	Range  *string `json:"Range,omitempty"`
+}
+
 // GetPayloadParams defines parameters for GetPayload.
 type GetPayloadParams struct {
 	Range       *string `json:"Range,omitempty"`
@@ -1464,6 +1787,25 @@ type GetPayloadParams struct {
 type ListMessageReferencesParams struct {
 	// Stored Only those stored with the message
 	Stored *bool `form:"stored,omitempty" json:"stored,omitempty"`
+}
+
+// ListPartsParams defines parameters for ListParts.
+type ListPartsParams struct {
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+	To   *int64 `form:"to,omitempty" json:"to,omitempty"`
+	Last *int64 `form:"last,omitempty" json:"last,omitempty"`
+
+	// Around The id of a message
+	Around *openapi_types.UUID `form:"around,omitempty" json:"around,omitempty"`
+
+	// At The position that the branch reached at this time
+	At *time.Time `form:"at,omitempty" json:"at,omitempty"`
+
+	// Before Number of messages before that place
+	Before *int64 `form:"before,omitempty" json:"before,omitempty"`
+
+	// After Number of messages after that place
+	After *int64 `form:"after,omitempty" json:"after,omitempty"`
 }
 
 // ListReferencesParams defines parameters for ListReferences.
@@ -1493,6 +1835,19 @@ type RewindBranchJSONBody struct {
 type RewindBranchParams struct {
 	// IfMatch The ETag of the context; if something was committed since, the answer is 412
 	IfMatch *IfMatch `json:"If-Match,omitempty"`
+}
+
+// ListTurnsParams defines parameters for ListTurns.
+type ListTurnsParams struct {
+	// From The number of a turn
+	From *int64 `form:"from,omitempty" json:"from,omitempty"`
+
+	// At From the turn that has this position
+	At *int64 `form:"at,omitempty" json:"at,omitempty"`
+
+	// Q Turns whose prompts begin with a text that has these words, or parts of words
+	Q     *string `form:"q,omitempty" json:"q,omitempty"`
+	Limit *int    `form:"limit,omitempty" json:"limit,omitempty"`
 }
 
 // ListChangesParams defines parameters for ListChanges.
@@ -1886,6 +2241,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch} (the `GetBranch` operationId).
 	GetBranch(ctx context.Context, context ContextRef, branch BranchName, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetMap Count prompts, calls, changes and failures along a branch
+	//
+	// In stretches of equal length, of which the last may be shorter.
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/map (the `GetMap` operationId).
+	GetMap(ctx context.Context, context ContextRef, branch BranchName, params *GetMapParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListMessages Read messages in order
 	//
 	// All messages, those at the positions from `from` to `to` without the latter, the newest `last`, or those around a
@@ -1949,6 +2311,11 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/body (the `GetBody` operationId).
 	GetBody(ctx context.Context, context ContextRef, branch BranchName, id MessageID, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetPart Get the whole text of a part of a message, or a range of it
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/parts/{number} (the `GetPart` operationId).
+	GetPart(ctx context.Context, context ContextRef, branch BranchName, id MessageID, number int, params *GetPartParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListPayloads List the payloads of a message
 	//
 	// A payload is a large text, an image or a file that the store keeps apart from the message.
@@ -1967,6 +2334,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
 	ListMessageReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListParts Read messages as people do
+	//
+	// Texts, thoughts, calls of tools with their results, and attachments, of at most 500 messages. The result of a call
+	// stands with its call, also one that comes up to 64 messages behind the range. A text above 64 KiB has its first 48
+	// and its last 16 KiB: `getPart` has the whole. The parameters are those of `listMessages`.
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/parts (the `ListParts` operationId).
+	ListParts(ctx context.Context, context ContextRef, branch BranchName, params *ListPartsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListReferences List the references of the messages of a branch to lines of files
 	//
@@ -2007,6 +2383,14 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/branches/{branch}/switch (the `SwitchBranch` operationId).
 	SwitchBranch(ctx context.Context, context ContextRef, branch BranchName, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListTurns List turns
+	//
+	// A turn is a prompt of a person and everything up to the next one; prompts with no answer between them are one turn.
+	// Turn 0 is what comes before the first prompt. Without `from`, `at` or `q`, the newest turns are listed.
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/turns (the `ListTurns` operationId).
+	ListTurns(ctx context.Context, context ContextRef, branch BranchName, params *ListTurnsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// CommitChangesWithBody Make several changes one commit
 	//
@@ -2073,6 +2457,15 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/grep (the `Grep` operationId).
 	Grep(ctx context.Context, params *GrepParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ListLive List the contexts in which an agent works, or waits for a person
+	//
+	// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
+	// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
+	// of the last half hour. Records cannot tell more.
+	//
+	// Corresponds with GET /v1/live (the `ListLive` operationId).
+	ListLive(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListMoments List moments, the most relevant first
 	//
@@ -2419,6 +2812,23 @@ func (c *Client) GetBranch(ctx context.Context, context ContextRef, branch Branc
 	return c.Client.Do(req)
 }
 
+// GetMap Count prompts, calls, changes and failures along a branch
+//
+// In stretches of equal length, of which the last may be shorter.
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/map (the `GetMap` operationId).
+func (c *Client) GetMap(ctx context.Context, context ContextRef, branch BranchName, params *GetMapParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetMapRequest(c.Server, context, branch, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListMessages Read messages in order
 //
 // All messages, those at the positions from `from` to `to` without the latter, the newest `last`, or those around a
@@ -2552,6 +2962,21 @@ func (c *Client) GetBody(ctx context.Context, context ContextRef, branch BranchN
 	return c.Client.Do(req)
 }
 
+// GetPart Get the whole text of a part of a message, or a range of it
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/parts/{number} (the `GetPart` operationId).
+func (c *Client) GetPart(ctx context.Context, context ContextRef, branch BranchName, id MessageID, number int, params *GetPartParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetPartRequest(c.Server, context, branch, id, number, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListPayloads List the payloads of a message
 //
 // A payload is a large text, an image or a file that the store keeps apart from the message.
@@ -2591,6 +3016,25 @@ func (c *Client) GetPayload(ctx context.Context, context ContextRef, branch Bran
 // Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
 func (c *Client) ListMessageReferences(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListMessageReferencesRequest(c.Server, context, branch, id, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListParts Read messages as people do
+//
+// Texts, thoughts, calls of tools with their results, and attachments, of at most 500 messages. The result of a call
+// stands with its call, also one that comes up to 64 messages behind the range. A text above 64 KiB has its first 48
+// and its last 16 KiB: `getPart` has the whole. The parameters are those of `listMessages`.
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/parts (the `ListParts` operationId).
+func (c *Client) ListParts(ctx context.Context, context ContextRef, branch BranchName, params *ListPartsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListPartsRequest(c.Server, context, branch, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2691,6 +3135,24 @@ func (c *Client) RewindBranch(ctx context.Context, context ContextRef, branch Br
 // Corresponds with POST /v1/contexts/{context}/branches/{branch}/switch (the `SwitchBranch` operationId).
 func (c *Client) SwitchBranch(ctx context.Context, context ContextRef, branch BranchName, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewSwitchBranchRequest(c.Server, context, branch)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListTurns List turns
+//
+// A turn is a prompt of a person and everything up to the next one; prompts with no answer between them are one turn.
+// Turn 0 is what comes before the first prompt. Without `from`, `at` or `q`, the newest turns are listed.
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/turns (the `ListTurns` operationId).
+func (c *Client) ListTurns(ctx context.Context, context ContextRef, branch BranchName, params *ListTurnsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListTurnsRequest(c.Server, context, branch, params)
 	if err != nil {
 		return nil, err
 	}
@@ -2847,6 +3309,25 @@ func (c *Client) ListFiles(ctx context.Context, params *ListFilesParams, reqEdit
 // Corresponds with GET /v1/grep (the `Grep` operationId).
 func (c *Client) Grep(ctx context.Context, params *GrepParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGrepRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListLive List the contexts in which an agent works, or waits for a person
+//
+// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
+// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
+// of the last half hour. Records cannot tell more.
+//
+// Corresponds with GET /v1/live (the `ListLive` operationId).
+func (c *Client) ListLive(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListLiveRequest(c.Server)
 	if err != nil {
 		return nil, err
 	}
@@ -3304,6 +3785,18 @@ func NewListContextsRequest(server string, params *ListContextsParams) (*http.Re
 
 		}
 
+		if params.Outline != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "outline", *params.Outline, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if encoded := queryValues.Encode(); encoded != "" {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
@@ -3724,6 +4217,74 @@ func NewGetBranchRequest(server string, context ContextRef, branch BranchName) (
 	queryURL, err := serverURL.Parse(operationPath)
 	if err != nil {
 		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetMapRequest constructs an http.Request for the GetMap method
+func NewGetMapRequest(server string, context ContextRef, branch BranchName, params *GetMapParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/map", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Stretches != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stretches", *params.Stretches, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -4217,6 +4778,103 @@ func NewGetBodyRequest(server string, context ContextRef, branch BranchName, id 
 	return req, nil
 }
 
+// NewGetPartRequest constructs an http.Request for the GetPart method
+func NewGetPartRequest(server string, context ContextRef, branch BranchName, id MessageID, number int, params *GetPartParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam2 string
+
+	pathParam2, err = runtime.StyleParamWithOptions("simple", false, "id", id, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: "uuid"})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam3 string
+
+	pathParam3, err = runtime.StyleParamWithOptions("simple", false, "number", number, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "integer", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/messages/%s/parts/%s", pathParam0, pathParam1, pathParam2, pathParam3)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Result != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "result", *params.Result, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.Range != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Range", *params.Range, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Range", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
 // NewListPayloadsRequest constructs an http.Request for the ListPayloads method
 func NewListPayloadsRequest(server string, context ContextRef, branch BranchName, id MessageID) (*http.Request, error) {
 	var err error
@@ -4398,6 +5056,146 @@ func NewListMessageReferencesRequest(server string, context ContextRef, branch B
 		if params.Stored != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "stored", *params.Stored, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListPartsRequest constructs an http.Request for the ListParts method
+func NewListPartsRequest(server string, context ContextRef, branch BranchName, params *ListPartsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/parts", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.To != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "to", *params.To, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Last != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "last", *params.Last, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Around != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "around", *params.Around, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "uuid"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Before != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "before", *params.Before, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.After != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "after", *params.After, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
 				return nil, err
 			} else {
 				for _, qp := range strings.Split(queryFrag, "&") {
@@ -4670,6 +5468,110 @@ func NewSwitchBranchRequest(server string, context ContextRef, branch BranchName
 	}
 
 	req, err := http.NewRequest(http.MethodPost, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListTurnsRequest constructs an http.Request for the ListTurns method
+func NewListTurnsRequest(server string, context ContextRef, branch BranchName, params *ListTurnsParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	var pathParam1 string
+
+	pathParam1, err = runtime.StyleParamWithOptions("simple", false, "branch", branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/branches/%s/turns", pathParam0, pathParam1)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.From != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.At != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "at", *params.At, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -5313,6 +6215,33 @@ func NewGrepRequest(server string, params *GrepParams) (*http.Request, error) {
 			rawQueryFragments = append(rawQueryFragments, encoded)
 		}
 		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewListLiveRequest constructs an http.Request for the ListLive method
+func NewListLiveRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/live")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
 	}
 
 	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
@@ -6080,6 +7009,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch} (the `GetBranch` operationId).
 	GetBranchWithResponse(ctx context.Context, context ContextRef, branch BranchName, reqEditors ...RequestEditorFn) (*GetBranchResponse, error)
 
+	// GetMapWithResponse Count prompts, calls, changes and failures along a branch
+	//
+	// In stretches of equal length, of which the last may be shorter.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/map (the `GetMap` operationId).
+	GetMapWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *GetMapParams, reqEditors ...RequestEditorFn) (*GetMapResponse, error)
+
 	// ListMessagesWithResponse Read messages in order
 	//
 	// All messages, those at the positions from `from` to `to` without the latter, the newest `last`, or those around a
@@ -6149,6 +7087,13 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/body (the `GetBody` operationId).
 	GetBodyWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, reqEditors ...RequestEditorFn) (*GetBodyResponse, error)
 
+	// GetPartWithResponse Get the whole text of a part of a message, or a range of it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/parts/{number} (the `GetPart` operationId).
+	GetPartWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, number int, params *GetPartParams, reqEditors ...RequestEditorFn) (*GetPartResponse, error)
+
 	// ListPayloadsWithResponse List the payloads of a message
 	//
 	// A payload is a large text, an image or a file that the store keeps apart from the message.
@@ -6173,6 +7118,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/references (the `ListMessageReferences` operationId).
 	ListMessageReferencesWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, params *ListMessageReferencesParams, reqEditors ...RequestEditorFn) (*ListMessageReferencesResponse, error)
+
+	// ListPartsWithResponse Read messages as people do
+	//
+	// Texts, thoughts, calls of tools with their results, and attachments, of at most 500 messages. The result of a call
+	// stands with its call, also one that comes up to 64 messages behind the range. A text above 64 KiB has its first 48
+	// and its last 16 KiB: `getPart` has the whole. The parameters are those of `listMessages`.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/parts (the `ListParts` operationId).
+	ListPartsWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListPartsParams, reqEditors ...RequestEditorFn) (*ListPartsResponse, error)
 
 	// ListReferencesWithResponse List the references of the messages of a branch to lines of files
 	//
@@ -6217,6 +7173,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/branches/{branch}/switch (the `SwitchBranch` operationId).
 	SwitchBranchWithResponse(ctx context.Context, context ContextRef, branch BranchName, reqEditors ...RequestEditorFn) (*SwitchBranchResponse, error)
+
+	// ListTurnsWithResponse List turns
+	//
+	// A turn is a prompt of a person and everything up to the next one; prompts with no answer between them are one turn.
+	// Turn 0 is what comes before the first prompt. Without `from`, `at` or `q`, the newest turns are listed.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/contexts/{context}/branches/{branch}/turns (the `ListTurns` operationId).
+	ListTurnsWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListTurnsParams, reqEditors ...RequestEditorFn) (*ListTurnsResponse, error)
 
 	// CommitChangesWithBodyWithResponse Make several changes one commit
 	//
@@ -6293,6 +7259,17 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/grep (the `Grep` operationId).
 	GrepWithResponse(ctx context.Context, params *GrepParams, reqEditors ...RequestEditorFn) (*GrepResponse, error)
+
+	// ListLiveWithResponse List the contexts in which an agent works, or waits for a person
+	//
+	// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
+	// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
+	// of the last half hour. Records cannot tell more.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/live (the `ListLive` operationId).
+	ListLiveWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListLiveResponse, error)
 
 	// ListMomentsWithResponse List moments, the most relevant first
 	//
@@ -7114,6 +8091,61 @@ func (r GetBranchResponse) ContentType() string {
 	return ""
 }
 
+type GetMapResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *BranchMap
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetMapResponse) GetJSON200() *BranchMap {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetMapResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetMapResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetMapResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetMapResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetMapResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetMapResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 // ListMessagesResponse200Headers the declared response headers of an HTTP 200 response for ListMessages
 type ListMessagesResponse200Headers struct {
 	CtxdirLength *int64
@@ -7386,6 +8418,54 @@ func (r GetBodyResponse) ContentType() string {
 	return ""
 }
 
+type GetPartResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetPartResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetPartResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetPartResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetPartResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetPartResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetPartResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListPayloadsResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -7552,6 +8632,61 @@ func (r ListMessageReferencesResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r ListMessageReferencesResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListPartsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ReadList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListPartsResponse) GetJSON200() *ReadList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListPartsResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListPartsResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListPartsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListPartsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListPartsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListPartsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -7765,6 +8900,61 @@ func (r SwitchBranchResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r SwitchBranchResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListTurnsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *TurnList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListTurnsResponse) GetJSON200() *TurnList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListTurnsResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListTurnsResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListTurnsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListTurnsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListTurnsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListTurnsResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8143,6 +9333,61 @@ func (r GrepResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GrepResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListLiveResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *LiveList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListLiveResponse) GetJSON200() *LiveList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListLiveResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListLiveResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListLiveResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListLiveResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListLiveResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListLiveResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -8735,6 +9980,21 @@ func (c *ClientWithResponses) GetBranchWithResponse(ctx context.Context, context
 	return ParseGetBranchResponse(rsp)
 }
 
+// GetMapWithResponse Count prompts, calls, changes and failures along a branch
+//
+// In stretches of equal length, of which the last may be shorter.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/map (the `GetMap` operationId).
+func (c *ClientWithResponses) GetMapWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *GetMapParams, reqEditors ...RequestEditorFn) (*GetMapResponse, error) {
+	rsp, err := c.GetMap(ctx, context, branch, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetMapResponse(rsp)
+}
+
 // ListMessagesWithResponse Read messages in order
 //
 // All messages, those at the positions from `from` to `to` without the latter, the newest `last`, or those around a
@@ -8846,6 +10106,19 @@ func (c *ClientWithResponses) GetBodyWithResponse(ctx context.Context, context C
 	return ParseGetBodyResponse(rsp)
 }
 
+// GetPartWithResponse Get the whole text of a part of a message, or a range of it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/messages/{id}/parts/{number} (the `GetPart` operationId).
+func (c *ClientWithResponses) GetPartWithResponse(ctx context.Context, context ContextRef, branch BranchName, id MessageID, number int, params *GetPartParams, reqEditors ...RequestEditorFn) (*GetPartResponse, error) {
+	rsp, err := c.GetPart(ctx, context, branch, id, number, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetPartResponse(rsp)
+}
+
 // ListPayloadsWithResponse List the payloads of a message
 //
 // A payload is a large text, an image or a file that the store keeps apart from the message.
@@ -8887,6 +10160,23 @@ func (c *ClientWithResponses) ListMessageReferencesWithResponse(ctx context.Cont
 		return nil, err
 	}
 	return ParseListMessageReferencesResponse(rsp)
+}
+
+// ListPartsWithResponse Read messages as people do
+//
+// Texts, thoughts, calls of tools with their results, and attachments, of at most 500 messages. The result of a call
+// stands with its call, also one that comes up to 64 messages behind the range. A text above 64 KiB has its first 48
+// and its last 16 KiB: `getPart` has the whole. The parameters are those of `listMessages`.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/parts (the `ListParts` operationId).
+func (c *ClientWithResponses) ListPartsWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListPartsParams, reqEditors ...RequestEditorFn) (*ListPartsResponse, error) {
+	rsp, err := c.ListParts(ctx, context, branch, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListPartsResponse(rsp)
 }
 
 // ListReferencesWithResponse List the references of the messages of a branch to lines of files
@@ -8967,6 +10257,22 @@ func (c *ClientWithResponses) SwitchBranchWithResponse(ctx context.Context, cont
 		return nil, err
 	}
 	return ParseSwitchBranchResponse(rsp)
+}
+
+// ListTurnsWithResponse List turns
+//
+// A turn is a prompt of a person and everything up to the next one; prompts with no answer between them are one turn.
+// Turn 0 is what comes before the first prompt. Without `from`, `at` or `q`, the newest turns are listed.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/contexts/{context}/branches/{branch}/turns (the `ListTurns` operationId).
+func (c *ClientWithResponses) ListTurnsWithResponse(ctx context.Context, context ContextRef, branch BranchName, params *ListTurnsParams, reqEditors ...RequestEditorFn) (*ListTurnsResponse, error) {
+	rsp, err := c.ListTurns(ctx, context, branch, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListTurnsResponse(rsp)
 }
 
 // CommitChangesWithBodyWithResponse Make several changes one commit
@@ -9097,6 +10403,23 @@ func (c *ClientWithResponses) GrepWithResponse(ctx context.Context, params *Grep
 		return nil, err
 	}
 	return ParseGrepResponse(rsp)
+}
+
+// ListLiveWithResponse List the contexts in which an agent works, or waits for a person
+//
+// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
+// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
+// of the last half hour. Records cannot tell more.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/live (the `ListLive` operationId).
+func (c *ClientWithResponses) ListLiveWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*ListLiveResponse, error) {
+	rsp, err := c.ListLive(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListLiveResponse(rsp)
 }
 
 // ListMomentsWithResponse List moments, the most relevant first
@@ -9825,6 +11148,46 @@ func ParseGetBranchResponse(rsp *http.Response) (*GetBranchResponse, error) {
 	return response, nil
 }
 
+// ParseGetMapResponse parses an HTTP response from a GetMapWithResponse call
+func ParseGetMapResponse(rsp *http.Response) (*GetMapResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetMapResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest BranchMap
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListMessagesResponse parses an HTTP response from a ListMessagesWithResponse call
 func ParseListMessagesResponse(rsp *http.Response) (*ListMessagesResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10026,6 +11389,42 @@ func ParseGetBodyResponse(rsp *http.Response) (*GetBodyResponse, error) {
 	return response, nil
 }
 
+// ParseGetPartResponse parses an HTTP response from a GetPartWithResponse call
+func ParseGetPartResponse(rsp *http.Response) (*GetPartResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetPartResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case rsp.StatusCode == 416:
+		break // No content-type
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
 // ParseListPayloadsResponse parses an HTTP response from a ListPayloadsWithResponse call
 func ParseListPayloadsResponse(rsp *http.Response) (*ListPayloadsResponse, error) {
 	bodyBytes, err := io.ReadAll(rsp.Body)
@@ -10144,6 +11543,46 @@ func ParseListMessageReferencesResponse(rsp *http.Response) (*ListMessageReferen
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest ReferenceList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListPartsResponse parses an HTTP response from a ListPartsWithResponse call
+func ParseListPartsResponse(rsp *http.Response) (*ListPartsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListPartsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ReadList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -10297,6 +11736,46 @@ func ParseSwitchBranchResponse(rsp *http.Response) (*SwitchBranchResponse, error
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Branch
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListTurnsResponse parses an HTTP response from a ListTurnsWithResponse call
+func ParseListTurnsResponse(rsp *http.Response) (*ListTurnsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListTurnsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest TurnList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}
@@ -10584,6 +12063,46 @@ func ParseGrepResponse(rsp *http.Response) (*GrepResponse, error) {
 	}
 
 	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListLiveResponse parses an HTTP response from a ListLiveWithResponse call
+func ParseListLiveResponse(rsp *http.Response) (*ListLiveResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListLiveResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest LiveList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
