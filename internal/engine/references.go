@@ -301,7 +301,7 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 		return nil, err
 	}
 	for _, path := range slices.Sorted(maps.Keys(blobs)) {
-		if _, err := c.Store.FS.Lstat(path); err == nil { // check reports a missing blob
+		if _, err := c.Store.FS.Lstat(path); !errors.Is(err, fs.ErrNotExist) { // check reports a missing blob
 			paths = append(paths, path)
 		}
 	}

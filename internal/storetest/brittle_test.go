@@ -7,6 +7,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,6 +26,7 @@ type faultPlan struct {
 	calls, changes int  // so far
 	failAt, dieAt  int  // the call that fails, the change before which the process dies; 0 for none
 	failed, dead   bool // it happened
+	looks, blindAt int  // at blobs so far; the one that fails, 0 for none
 	where          string
 	died           func()
 }
@@ -49,8 +51,11 @@ func (p *faultPlan) call(kind, name string, changes bool) error {
 	if changes {
 		p.changes++
 	}
+	if kind == "lstat" && strings.HasPrefix(name, blob.Folder+"/") {
+		p.looks++
+	}
 	switch {
-	case p.calls == p.failAt:
+	case p.calls == p.failAt, p.looks == p.blindAt && p.looks > 0 && !p.failed:
 		p.failed = true
 	case changes && p.changes == p.dieAt:
 		p.dead = true

@@ -40,6 +40,25 @@ func TestNothingIsLeft(t *testing.T) {
 	}
 }
 
+// TestNothingIsLeftUnseen lets each look at a blob fail once, while a context is removed for good: a blob that cannot be
+// looked at may be there.
+func TestNothingIsLeftUnseen(t *testing.T) {
+	t.Parallel()
+	st := canaryStates[slices.IndexFunc(canaryStates, func(st canaryState) bool { return st.name == "with files" })]
+	r := canaryRemovals[slices.IndexFunc(canaryRemovals, func(r removal) bool { return r.name == "rm, trash empty" })]
+	y := &trial{st.build(t), &st, &r}
+	for look := 1; ; look++ {
+		p := &faultPlan{blindAt: look}
+		for k, files := range y.attempt(t, p, false) {
+			t.Errorf("look %d, %s: %s is still in %s", look, p, k, strings.Join(files, ", "))
+		}
+		if !p.failed {
+			t.Logf("%d looks", look-1)
+			return
+		}
+	}
+}
+
 // trial is a removal from a store.
 type trial struct {
 	x  *canaryStore

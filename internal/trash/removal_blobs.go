@@ -40,7 +40,8 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 		if marks != nil && marks.marked[sum] {
 			continue
 		}
-		if _, err := x.s.FS.Lstat(blob.Path(sum)); err == nil || len(copies[sum]) > 0 {
+		// One that cannot be looked at may be there.
+		if _, err := x.s.FS.Lstat(blob.Path(sum)); !errors.Is(err, fs.ErrNotExist) || len(copies[sum]) > 0 {
 			there = append(there, sum)
 		}
 	}
@@ -66,7 +67,7 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 			continue
 		}
 		_, err := x.s.FS.Lstat(blob.Path(sum))
-		left = left || err == nil
+		left = left || !errors.Is(err, fs.ErrNotExist)
 		for _, p := range copies[sum] {
 			if err := removeFromItem(x.s.FS, p); err != nil {
 				return gone, false, err
