@@ -24,7 +24,7 @@ type listeningRecord struct {
 
 type serveFlags struct {
 	listen, publicURL, cert, key, tokenFile string
-	readOnly                                bool
+	readOnly, open                          bool
 }
 
 func (a *app) serveCmd() *cobra.Command {
@@ -37,7 +37,7 @@ describes the API.
 
 Each request needs the token, which serve makes once and keeps in a file that only you can read.
 Without --listen, only programs of this machine can connect; another address needs TLS.`,
-		Example:     "  ctxtool serve --listen 127.0.0.1:0 --read-only",
+		Example:     "  ctxtool serve --open\n  ctxtool serve --listen 127.0.0.1:0 --read-only",
 		Annotations: exits("", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -54,6 +54,7 @@ Without --listen, only programs of this machine can connect; another address nee
 	}
 	flags := cmd.Flags()
 	flags.StringVar(&f.listen, "listen", api.DefaultAddress, "listen at `ADDR`, or the next free port")
+	flags.BoolVar(&f.open, "open", false, "open the page in a browser")
 	flags.BoolVar(&f.readOnly, "read-only", false, "refuse to change the store")
 	flags.StringVar(&f.publicURL, "public-url", "", "accept requests for the host of `URL`, such as that of a proxy")
 	flags.StringVar(&f.cert, "tls-cert", "", "use TLS with the certificate in `FILE`")
@@ -80,12 +81,12 @@ func (f *serveFlags) tls(cmd *cobra.Command) (*tls.Config, error) {
 }
 
 func (a *app) serve(ctx context.Context, s *ctxdir.Store, f *serveFlags, config *tls.Config) error {
+	dir, err := a.stateDir()
+	if err != nil {
+		return err
+	}
 	path := f.tokenFile
 	if path == "" {
-		dir, err := a.stateDir()
-		if err != nil {
-			return err
-		}
 		path = filepath.Join(dir, "serve.token")
 	}
 	token, err := api.Token(path)
@@ -112,6 +113,13 @@ func (a *app) serve(ctx context.Context, s *ctxdir.Store, f *serveFlags, config 
 	}
 	if err := a.out.Flush(); err != nil {
 		return err
+	}
+	if f.open {
+		forget, err := a.openPage(dir, r.URL)
+		if err != nil {
+			return fmt.Errorf("failed to open the page: %w", err)
+		}
+		defer forget()
 	}
 	if err := server.Serve(ctx, l, config); err != nil {
 		return err
