@@ -183,6 +183,9 @@ func (f *follower) catchUp(ctx context.Context) error {
 			if err != nil {
 				return err
 			}
+			if e.Seq == 0 { // no commit, such as the removal: the feed has it, too
+				continue
+			}
 			if err := f.send(ctx, record.OfEvent(ctx, &e, maxInline)); err != nil {
 				return err
 			}

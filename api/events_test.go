@@ -1,6 +1,7 @@
 package api_test
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -239,4 +240,33 @@ func TestEnd(t *testing.T) {
 		t.Error(err)
 	}
 	k.ended <- nil
+}
+
+// TestFollowGone: clients that are gone before their feed has begun do not end the server.
+func TestFollowGone(t *testing.T) {
+	s, err := ctxdir.Init(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer s.Close()
+	c, err := s.Create(t.Context(), ctxdir.Metadata{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	server, err := api.New(s, api.Options{Token: token})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer server.Close()
+	gone, leave := context.WithCancel(t.Context())
+	leave()
+	for range 50 {
+		if err := server.Feed(gone, c.ID()); err != nil && !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if err := server.Feed(t.Context(), c.ID()); err != nil {
+		t.Error(err)
+	}
 }

@@ -1,8 +1,11 @@
 package api
 
 import (
+	"context"
 	"net/http"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 // BoundOnly makes [Server.Bound] hold only for some requests. Those of the test itself may be slow beside load.
@@ -23,6 +26,15 @@ func (x *Server) Bound(patience time.Duration, connections int, behind int64) {
 
 // StateOf is the live state of a context.
 var StateOf = stateOf
+
+// Feed begins to follow a context, and leaves at once.
+func (x *Server) Feed(ctx context.Context, id uuid.UUID) error {
+	_, _, leave, err := x.feeds.follow(ctx, id)
+	if err == nil {
+		leave()
+	}
+	return err
+}
 
 // OnEnd calls f when an operation has ended.
 func (x *Server) OnEnd(f func(r *http.Request)) { x.onEnd = f }

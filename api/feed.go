@@ -50,9 +50,9 @@ type event struct {
 }
 
 // follow returns a feed, which begins if nobody follows it yet, its newest event, and a function that leaves it.
-func (f *feeds) follow(ctx context.Context, id uuid.UUID) (x *feed, at *event, leave func(), err error) {
+func (f *feeds) follow(ctx context.Context, id uuid.UUID) (*feed, *event, func(), error) {
 	f.mu.Lock()
-	x = f.all[id]
+	x := f.all[id]
 	if x == nil {
 		x = &feed{started: make(chan struct{})}
 		f.all[id] = x
@@ -60,7 +60,7 @@ func (f *feeds) follow(ctx context.Context, id uuid.UUID) (x *feed, at *event, l
 	}
 	x.followers++
 	f.mu.Unlock()
-	leave = func() {
+	leave := func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if x.followers--; x.followers == 0 {
