@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -72,6 +73,7 @@ type kit struct {
 	*testing.T
 	store *ctxdir.Store
 	url   string
+	cut   func() // ends the WebSockets so far
 	c     *client.ClientWithResponses
 	wire  *wire
 }
@@ -88,7 +90,10 @@ func newKit(t *testing.T, o api.Options) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := httptest.NewServer(server)
+	sockets := &sockets{}
+	h := httptest.NewUnstartedServer(server)
+	h.Config.ConnState = sockets.note
+	h.Start()
 	t.Cleanup(func() { server.Close(); h.Close() })
 	doc := specification(t)
 	doc.Servers = openapi3.Servers{{URL: h.URL}}
@@ -96,11 +101,34 @@ func newKit(t *testing.T, o api.Options) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kit{T: t, store: s, url: h.URL, wire: &wire{t: t, router: router, seen: map[string]bool{}}}
+	k := &kit{T: t, store: s, url: h.URL, cut: sockets.cut, wire: &wire{t: t, router: router, seen: map[string]bool{}}}
 	if k.c, err = client.Dial(h.URL+"/v1", token, client.WithHTTPClient(k.wire)); err != nil {
 		t.Fatal(err)
 	}
 	return k
+}
+
+// sockets are the connections of the server that became WebSockets.
+type sockets struct {
+	mu  sync.Mutex
+	all []net.Conn
+}
+
+func (s *sockets) note(conn net.Conn, state http.ConnState) {
+	if state == http.StateHijacked {
+		s.mu.Lock()
+		s.all = append(s.all, conn)
+		s.mu.Unlock()
+	}
+}
+
+func (s *sockets) cut() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, conn := range s.all {
+		_ = conn.Close()
+	}
+	s.all = nil
 }
 
 // wire is an HTTP client that compares what it sends and receives with the contract.

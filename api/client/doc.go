@@ -5,6 +5,7 @@
 //	c, err := client.Dial("http://127.0.0.1:7433", token)
 //	list, err := c.ListContextsWithResponse(ctx, nil)
 //	for m, err := range c.Messages(ctx, id, "main", nil) { … }
+//	for e, err := range c.Follow(ctx, id, after) { … }
 //
 // A program on the machine of the store uses package ctxdir instead: it needs no server.
 package client
