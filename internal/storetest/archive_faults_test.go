@@ -6,24 +6,27 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
+
+// synced reports whether an operation is a sync.
+func synced(kind crashfs.Kind) bool {
+	switch kind {
+	case crashfs.KindSync, crashfs.KindDatasync, crashfs.KindSyncDir, crashfs.KindSyncAll:
+		return true
+	default:
+		return false
+	}
+}
 
 // faulty are the ways in which operations fail from the k-th on.
 func faulty(k int) map[string]func(crashfs.Op) error {
 	writes := func(o crashfs.Op) bool {
 		switch o.Kind {
 		case crashfs.KindCreate, crashfs.KindWrite, crashfs.KindMkdir, crashfs.KindRename:
-			return true
-		default:
-			return false
-		}
-	}
-	synced := func(o crashfs.Op) bool {
-		switch o.Kind {
-		case crashfs.KindSync, crashfs.KindDatasync, crashfs.KindSyncDir, crashfs.KindSyncAll:
 			return true
 		default:
 			return false
@@ -46,7 +49,7 @@ func faulty(k int) map[string]func(crashfs.Op) error {
 			return syscall.ENOSPC
 		},
 		"unsynced": func(o crashfs.Op) error {
-			if o.Index < k || !synced(o) {
+			if o.Index < k || !synced(o.Kind) {
 				return nil
 			}
 			return syscall.EIO
@@ -119,6 +122,18 @@ func (a *arrangement) recovers(w *kit.World, err error, same bool, failed crashf
 	if failed.Kind == crashfs.KindSyncAll {
 		// Only the handle that made it knows of the sync that failed: a settle cannot tell then what is durable.
 		return errors.Join(a.do(w), w.Verify(true, after))
+	}
+	err = a.again(w, after)
+	if !synced(failed.Kind) || !errors.Is(err, engine.ErrDurability) {
+		return err
+	}
+	// The system tells one sync of the file system of the failure, here that of the second handle. The third one is told
+	// of none.
+	if err := w.Close(); err != nil {
+		return err
+	}
+	if w, err = opened(disk); err != nil {
+		return err
 	}
 	return a.again(w, after)
 }
