@@ -41,7 +41,11 @@ func sendPage(w http.ResponseWriter, media, text string) error {
 }
 
 // page is the beginning of the page.
-func (x *Server) page(w http.ResponseWriter, _ *http.Request) error {
+func (x *Server) page(w http.ResponseWriter, r *http.Request) error {
+	if x.front != nil {
+		x.front(w, r)
+		return nil
+	}
 	return sendPage(w, "text/html; charset=utf-8", `<!doctype html><html lang="en"><meta charset="utf-8"><title>ctxdir</title>`+
 		`<h1>ctxdir</h1>`+
 		`<p>This server has the <a href="/docs">API</a> of a store.</html>`+"\n")
@@ -49,4 +53,5 @@ func (x *Server) page(w http.ResponseWriter, _ *http.Request) error {
 
 // pagePolicy lets a page use what this server has, and nothing else.
 const pagePolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' blob:; " +
-	"connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+	"connect-src 'self'; worker-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; " +
+	"require-trusted-types-for 'script'; trusted-types dompurify worker"

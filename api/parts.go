@@ -27,17 +27,22 @@ const (
 
 // partRecord is a part of a message as people see it. A long text is cut: Text is its beginning, Tail its end.
 type partRecord struct {
-	Kind    string         `json:"kind"`
-	Number  int            `json:"number"` // of the part in its message
-	Text    string         `json:"text"`
-	Tail    string         `json:"tail,omitempty"`
-	Bytes   int            `json:"bytes"` // of the whole text
-	Name    string         `json:"name,omitempty"`
-	Tool    string         `json:"tool,omitempty"`
-	Summary string         `json:"summary,omitempty"`
-	Added   int64          `json:"added,omitempty"`
-	Removed int64          `json:"removed,omitempty"`
-	Failed  bool           `json:"failed,omitempty"`
+	Kind    string `json:"kind"`
+	Number  int    `json:"number"` // of the part in its message
+	Text    string `json:"text"`
+	Tail    string `json:"tail,omitempty"`
+	Bytes   int    `json:"bytes"` // of the whole text
+	Name    string `json:"name,omitempty"`
+	Tool    string `json:"tool,omitempty"`
+	Summary string `json:"summary,omitempty"`
+	Added   int64  `json:"added,omitempty"`
+	Removed int64  `json:"removed,omitempty"`
+	Failed  bool   `json:"failed,omitempty"`
+	// Inserted says that a tool put the text into the prompt of a person; Said is what the person typed, if that is not
+	// the text itself.
+	Inserted bool   `json:"inserted,omitempty"`
+	Said     string `json:"said,omitempty"`
+
 	Results []resultRecord `json:"results,omitempty"`
 	File    *fileOfPart    `json:"file,omitempty"`
 }
@@ -158,7 +163,11 @@ func (x *reading) add(ctx context.Context, m *ctxdir.Message) error {
 		if m.Position >= x.to {
 			continue
 		}
-		is.Parts = append(is.Parts, partOf(m, p, i))
+		part := partOf(m, p, i)
+		if is.Voice == transcript.User && p.Kind == transcript.Text {
+			part.say(p.Text)
+		}
+		is.Parts = append(is.Parts, part)
 		if last := &is.Parts[len(is.Parts)-1]; p.Kind == transcript.Call && p.ID != "" && p.Results == nil {
 			x.open[p.ID] = last
 		}
@@ -167,6 +176,14 @@ func (x *reading) add(ctx context.Context, m *ctxdir.Message) error {
 		x.all = append(x.all, is)
 	}
 	return nil
+}
+
+// say adds what a person says in a text.
+func (p *partRecord) say(text string) {
+	said := message.Said(text)
+	if p.Inserted = said == "" && strings.TrimSpace(text) != ""; !p.Inserted && said != strings.TrimSpace(text) {
+		p.Said, _ = cut(said)
+	}
 }
 
 // join gives a result to the call that waits for it.

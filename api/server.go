@@ -16,6 +16,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"net/http"
 	"net/url"
@@ -38,6 +39,8 @@ type Options struct {
 	Version   string // of the program, for /healthz
 	// MaxBody bounds the body of a request, in bytes; 0 means 256 MiB.
 	MaxBody int64
+	// Page has the files of the page that people see; nil for none. Package web has one.
+	Page fs.FS
 	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.
 	Log *slog.Logger
 }
@@ -57,6 +60,7 @@ type Server struct {
 	feeds     feeds
 	index     sharedIndex
 	followers atomic.Int64
+	front     http.HandlerFunc    // the page; nil for none
 	onEnd     func(*http.Request) // for tests; may be nil
 }
 
@@ -96,6 +100,11 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 		op := &operations[i]
 		x.table[op.pattern()] = op
 		x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
+	}
+	if o.Page != nil {
+		if err := x.servePage(o.Page); err != nil {
+			return nil, fmt.Errorf("the page: %w", err)
+		}
 	}
 	return x, nil
 }

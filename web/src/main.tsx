@@ -1,0 +1,29 @@
+import { render } from 'preact';
+import { signal } from '@preact/signals';
+import { locked } from './api';
+import * as live from './live';
+import * as route from './route';
+import { Shell } from './shell';
+import { Unlock } from './unlock';
+import * as theme from './theme';
+import * as token from './token';
+
+token.takeFromAddress();
+theme.start();
+route.start();
+
+const known = signal(false);
+
+function App() {
+  if (!known.value) return null;
+  return locked.value ? <Unlock onToken={() => live.start()} /> : <Shell />;
+}
+
+const app = document.getElementById('app');
+if (app) render(<App />, app);
+
+const found = await token.ask();
+if (found) token.keep(found);
+locked.value = !found;
+known.value = true;
+if (found) live.start();

@@ -1,0 +1,39 @@
+import { useRef } from 'preact/hooks';
+import type { BranchMap } from './api';
+import { count } from './text';
+
+const height = 1000; // of the drawing; it is stretched to the height of the window
+
+/** The scroll bar of a branch: a rail, ticks of prompts, and what happened, by position. */
+export function MiniMap({ map, from, to, jump }: { map: BranchMap; from: number; to: number; jump: (position: number) => void }) {
+  const box = useRef<HTMLDivElement>(null);
+  const y = (position: number) => (map.length > 0 ? (position / map.length) * height : 0);
+  const seek = (e: PointerEvent) => {
+    const r = box.current?.getBoundingClientRect();
+    if (r) jump(Math.max(0, Math.min(map.length - 1, Math.floor(((e.clientY - r.top) / r.height) * map.length))));
+  };
+  const ticks = (all: number[], x: number, width: number, c: string) =>
+    all.map((n, i) => n > 0 && <rect class={c} x={x} width={width} y={y(i * map.size)} height={Math.max(2, Math.min(6, n))} />);
+  const onKeyDown = (e: KeyboardEvent) => {
+    const page = Math.max(1, Math.round(map.length / 20));
+    const to: Record<string, number> = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: map.length - 1 };
+    const next = to[e.key];
+    if (next === undefined) return;
+    e.preventDefault();
+    jump(Math.max(0, Math.min(map.length - 1, next)));
+  };
+  return (
+    <div class="map" ref={box} role="scrollbar" aria-controls="main" aria-orientation="vertical" tabIndex={0} aria-valuemin={0} aria-valuemax={map.length}
+      aria-valuenow={from} aria-valuetext={`message ${count(from)} of ${count(map.length)}`} onPointerDown={seek} onKeyDown={onKeyDown}>
+      <svg viewBox={`0 0 40 ${height}`} preserveAspectRatio="none" aria-hidden="true">
+        <rect class="rail" x="9" width="2" y="0" height={height} />
+        {ticks(map.prompts, 5, 10, 'p')}
+        {ticks(map.calls, 18, 4, 'c')}
+        {ticks(map.edits, 25, 5, 'e')}
+        {ticks(map.failures, 31, 5, 'f')}
+        {map.breaks_at.map((at) => <line class="b" x1="2" x2="38" y1={y(at)} y2={y(at)} />)}
+        <rect class="w" x="1" width="38" y={y(from)} height={Math.max(14, y(to) - y(from))} rx="3" />
+      </svg>
+    </div>
+  );
+}

@@ -1,0 +1,168 @@
+import { useSignal } from '@preact/signals';
+import type { Live, Message, Part, Tool } from './api';
+import { Ansi } from './ansi';
+import { Diff, changesOf } from './diff';
+import { Icon } from './icons';
+import { now } from './live';
+import { ago, count, counted, duration, size, T, visible } from './text';
+
+/** A call with its results, or a result whose call is not in view. */
+export interface Step {
+  message: Message;
+  call?: Part;
+  result?: Part;
+}
+
+const words: Record<Tool, string> = {
+  shell: 'Shell', read: 'Read', edit: 'Edit', search: 'Search', web: 'Web', todo: 'Tasks', agent: 'Agent', other: 'Call',
+};
+const openLines = 40; // of a diff that is open by itself
+const outputLines = 12; // of an output that are shown at first
+
+export function Steps({ steps, last, live }: { steps: Step[]; last: boolean; live: Live | undefined }) {
+  const open = useSignal(false);
+  const quiet = steps.filter((s) => s.call && (s.call.tool === 'read' || s.call.tool === 'search') && !failed(s));
+  if (quiet.length === steps.length && steps.length > 6 && !open.value) {
+    const reads = steps.filter((s) => s.call?.tool === 'read').length;
+    return (
+      <div class="steps">
+        <button class="sh" aria-expanded="false" onClick={() => { open.value = true; }}>
+          <Icon name="read" />
+          <span class="a">
+            {[reads > 0 && `Read ${counted(reads, 'file')}`, steps.length > reads && `searched ${counted(steps.length - reads, 'time')}`].filter(Boolean).join(', ')}
+          </span>
+          <span class="m"><Icon name="chevron" class="chev" /></span>
+        </button>
+      </div>
+    );
+  }
+  return (
+    <div class="steps">
+      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} />)}
+    </div>
+  );
+}
+
+const failed = (s: Step): boolean => !!s.result?.failed || !!s.call?.results?.some((r) => r.failed);
+
+function StepView({ s, last, live }: { s: Step; last: boolean; live: Live | undefined }) {
+  const p = s.call ?? s.result;
+  const tool: Tool = s.call?.tool ?? 'other';
+  const bad = failed(s);
+  const lines = (s.call?.added ?? 0) + (s.call?.removed ?? 0);
+  const byItself = (tool === 'edit' && lines > 0 && lines <= openLines) || (tool === 'shell' && (bad || last)) || (tool === 'other' && bad);
+  const choice = useSignal<boolean | undefined>(undefined);
+  const open = choice.value ?? byItself;
+  if (!p) return null;
+  const result = s.call?.results?.[0] ?? s.result;
+  return (
+    <div class="step">
+      <button class="sh" aria-expanded={open} onClick={() => { choice.value = !open; }}>
+        <Icon name={s.call ? tool : 'list'} />
+        <span class="k">{s.call ? (tool === 'other' ? <T class="ell" s={s.call.name || 'Call'} /> : words[tool]) : 'Result'}</span>
+        <T class="a ell" s={s.call ? s.call.summary : p.text.slice(0, 200)} />
+        <span class="m num">
+          {s.call && lines > 0 && <span><span class="add">+{count(s.call.added ?? 0)}</span> <span class="del">−{count(s.call.removed ?? 0)}</span></span>}
+          {bad && <span class="del">failed</span>}
+          {!bad && result && tool === 'read' && <span>{counted(linesOf(result), 'line')}</span>}
+          {s.call && !result && <Waiting message={s.message} last={last} live={live} />}
+          {result && s.message.at && result !== s.result && tool === 'shell' && <span>{size(result.bytes)}</span>}
+          <Icon name="chevron" class="chev" />
+        </span>
+      </button>
+      {open && s.call && <Body tool={tool} call={s.call} />}
+      {open && !s.call && s.result && <Output part={s.result} />}
+    </div>
+  );
+}
+
+const linesOf = (p: Part): number => (p.text ? p.text.replace(/\n$/, '').split('\n').length : 0);
+
+function Waiting({ message, last, live }: { message: Message; last: boolean; live: Live | undefined }) {
+  if (!last || !live?.call) return <span>no result recorded</span>;
+  return <span><span class="spin" aria-hidden="true" /> {message.at ? ago(message.at, now.value) : ''}, no result yet</span>;
+}
+
+function Body({ tool, call }: { tool: Tool; call: Part }) {
+  const results = call.results ?? [];
+  const changes = tool === 'edit' ? changesOf(call.text) : [];
+  return (
+    <>
+      {changes.length > 0 ? changes.map((c, i) => <Diff key={i} change={c} />)
+        : tool === 'shell' ? <pre class="out cmd">{visible(commandOf(call.text) ?? call.summary ?? '')}</pre>
+        : tool === 'todo' ? <Todo text={call.text} />
+        : tool === 'read' || tool === 'search' ? null
+        : <pre class="out">{visible(pretty(call.text))}</pre>}
+      {results.filter((r) => tool !== 'edit' || r.failed).map((r) => <Output key={r.number} part={r} />)}
+    </>
+  );
+}
+
+/** A result, of which the last lines are shown at first. */
+function Output({ part }: { part: Part }) {
+  const all = useSignal(false);
+  if (!part.text.trim()) return <p class="out t3">no output</p>;
+  const lines = (part.text + (part.tail ? `\n… ${size(part.bytes - part.text.length - part.tail.length)} left out …\n` + part.tail : '')).replace(/\n$/, '').split('\n');
+  const hidden = all.value ? 0 : Math.max(0, lines.length - outputLines);
+  return (
+    <>
+      {hidden > 0 && <button class="more" onClick={() => { all.value = true; }}>Show {counted(hidden, 'earlier line')}</button>}
+      <pre class={part.failed ? 'out bad' : 'out'}><Ansi text={lines.slice(hidden).map(short).join('\n')} /></pre>
+    </>
+  );
+}
+
+const longest = 2000; // characters of a line
+const short = (line: string): string => (line.length > longest ? line.slice(0, longest) + ` … ${count(line.length - longest)} more characters` : line);
+
+function parsed(text: string): Record<string, unknown> | undefined {
+  try {
+    const v: unknown = JSON.parse(text);
+    return v && typeof v === 'object' && !Array.isArray(v) ? (v as Record<string, unknown>) : undefined;
+  } catch {
+    return undefined;
+  }
+}
+
+function commandOf(text: string): string | undefined {
+  const o = parsed(text);
+  for (const name of ['command', 'cmd']) {
+    const v = o?.[name];
+    if (typeof v === 'string') return v;
+    if (Array.isArray(v)) return v.join(' ');
+  }
+  return undefined;
+}
+
+function pretty(text: string): string {
+  if (text.length > 100_000) return text;
+  try {
+    return JSON.stringify(JSON.parse(text), null, 2);
+  } catch {
+    return text;
+  }
+}
+
+function Todo({ text }: { text: string }) {
+  const o = parsed(text);
+  const list = [o?.['todos'], o?.['plan'], o?.['items']].find(Array.isArray) as unknown[] | undefined;
+  if (!list) return <pre class="out">{visible(pretty(text))}</pre>;
+  return (
+    <ul class="todo">
+      {list.slice(0, 200).map((item, i) => {
+        const t = (item ?? {}) as Record<string, unknown>;
+        const done = t['status'] === 'completed' || t['status'] === 'done';
+        const on = t['status'] === 'in_progress';
+        return (
+          <li key={i} class={done ? 'd' : on ? 'o' : ''}>
+            <Icon name={done ? 'todo' : 'other'} />
+            <span class="vh">{done ? 'done:' : on ? 'in progress:' : 'to do:'}</span>
+            <T s={String(t['content'] ?? t['step'] ?? t['text'] ?? t['description'] ?? item)} />
+          </li>
+        );
+      })}
+    </ul>
+  );
+}
+
+export const took = duration;

@@ -1,0 +1,104 @@
+// Stored text on the page. Every field is somebody's text, and may be made to deceive: it goes through here, into text
+// nodes alone. What cannot be seen is shown.
+import type { ComponentChildren } from 'preact';
+
+// Controls of direction, characters without width outside of emoji, tags, and other control characters.
+const hidden = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u200b\u2060\ufeff\u00ad]|[\u{e0000}-\u{e007f}]+|(?<!\p{Emoji_Presentation}|\p{Extended_Pictographic}|\ufe0f)\u200d|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
+// More than eight marks on one character.
+const stacked = /(\p{M}{8})\p{M}+/gu;
+
+const names: Record<string, string> = {
+  '\u061c': 'ALM', '\u200e': 'LRM', '\u200f': 'RLM', '\u202a': 'LRE', '\u202b': 'RLE', '\u202c': 'PDF', '\u202d': 'LRO', '\u202e': 'RLO',
+  '\u2066': 'LRI', '\u2067': 'RLI', '\u2068': 'FSI', '\u2069': 'PDI', '\u200b': 'ZWSP', '\u2060': 'WJ', '\ufeff': 'BOM', '\u00ad': 'SHY',
+  '\u200d': 'ZWJ',
+};
+
+/** The name of an invisible character, or what tags spell. */
+function nameOf(found: string): string {
+  const code = found.codePointAt(0) ?? 0;
+  if (code >= 0xe0000) {
+    const said = [...found].map((c) => (c.codePointAt(0) ?? 0) - 0xe0000).filter((c) => c >= 0x20 && c < 0x7f);
+    return 'TAGS ' + String.fromCharCode(...said.slice(0, 80));
+  }
+  if (code < 0x20) return String.fromCharCode(0x2400 + code);
+  return names[found] ?? 'U+' + code.toString(16).toUpperCase().padStart(4, '0');
+}
+
+/** Parts of a text: strings, and chips for what is hidden. */
+export function visible(text: string): ComponentChildren {
+  text = text.toWellFormed().replace(stacked, '$1');
+  if (!hidden.test(text)) return text;
+  hidden.lastIndex = 0;
+  const out: ComponentChildren[] = [];
+  let at = 0;
+  for (const m of text.matchAll(hidden)) {
+    if (m.index > at) out.push(text.slice(at, m.index));
+    out.push(<span class="hid" title="An invisible character">{nameOf(m[0])}</span>);
+    at = m.index + m[0].length;
+  }
+  if (at < text.length) out.push(text.slice(at));
+  return out;
+}
+
+/** A field of stored text, in one line. */
+export function T({ s, class: c, title }: { s: string | undefined; class?: string; title?: boolean }) {
+  const text = s ?? '';
+  return (
+    <bdi class={c} title={title ? text.slice(0, 500) : undefined}>
+      {visible(text.replace(/\s+/g, ' ').trim())}
+    </bdi>
+  );
+}
+
+const number = new Intl.NumberFormat('en');
+export const count = (n: number): string => number.format(n);
+export const counted = (n: number, one: string, many = one + 's'): string => `${count(n)} ${n === 1 ? one : many}`;
+
+export function size(bytes: number): string {
+  const units = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
+  let i = 0;
+  while (bytes >= 1024 && i < units.length - 1) {
+    bytes /= 1024;
+    i++;
+  }
+  return `${i === 0 || bytes >= 100 ? Math.round(bytes) : bytes.toFixed(1).replace(/\.0$/, '')} ${units[i]}`;
+}
+
+const clock = new Intl.DateTimeFormat(undefined, { hour: '2-digit', minute: '2-digit', hourCycle: 'h23' });
+const day = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short' });
+const dayOfYear = new Intl.DateTimeFormat('en', { day: 'numeric', month: 'short', year: 'numeric' });
+const weekday = new Intl.DateTimeFormat('en', { weekday: 'long' });
+
+export const timeOf = (at: string | undefined): string => (at ? clock.format(new Date(at)) : '');
+
+export function dateOf(at: Date): string {
+  return (at.getFullYear() === new Date().getFullYear() ? day : dayOfYear).format(at);
+}
+
+/** The day of a time in words, and its date. */
+export function dayOf(at: Date, now = new Date()): [string, string] {
+  const begin = (d: Date) => new Date(d.getFullYear(), d.getMonth(), d.getDate()).getTime();
+  const days = Math.round((begin(now) - begin(at)) / 86_400_000);
+  if (days === 0) return ['Today', dateOf(at)];
+  if (days === 1) return ['Yesterday', dateOf(at)];
+  if (days > 1 && days < 7) return [weekday.format(at), dateOf(at)];
+  return [dateOf(at), ''];
+}
+
+/** How long ago a time is. */
+export function ago(at: string, now: number): string {
+  const s = Math.max(0, Math.round((now - Date.parse(at)) / 1000));
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min`;
+  if (s < 86_400) return `${Math.floor(s / 3600)} h`;
+  return `${Math.floor(s / 86_400)} d`;
+}
+
+export function duration(from: string | undefined, to: string | undefined): string {
+  if (!from || !to) return '';
+  const s = Math.round((Date.parse(to) - Date.parse(from)) / 1000);
+  if (s < 1) return '';
+  if (s < 60) return `${s} s`;
+  if (s < 3600) return `${Math.floor(s / 60)} min${s % 60 && s < 600 ? ` ${s % 60} s` : ''}`;
+  return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
+}

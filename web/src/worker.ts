@@ -1,0 +1,2 @@
+// Work that would hold the page up.
+export {};
