@@ -1216,8 +1216,11 @@ type Part struct {
 	File   *PartFile `json:"file,omitempty"`
 
 	// ID Of the message with the result
-	ID   *openapi_types.UUID `json:"id,omitempty"`
-	Kind PartKind            `json:"kind"`
+	ID *openapi_types.UUID `json:"id,omitempty"`
+
+	// Inserted A tool put the text into the prompt of a person
+	Inserted *bool    `json:"inserted,omitempty"`
+	Kind     PartKind `json:"kind"`
 
 	// Name Of the tool
 	Name *string `json:"name,omitempty"`
@@ -1231,6 +1234,9 @@ type Part struct {
 
 	// Results Of a call
 	Results *[]Part `json:"results,omitempty"`
+
+	// Said What the person typed, if that is not the text itself
+	Said *string `json:"said,omitempty"`
 
 	// Summary What a call does, in one line
 	Summary *string `json:"summary,omitempty"`
