@@ -28,6 +28,7 @@ for (const file of result.outputFiles) {
 const html = (await readFile('src/page.html', 'utf8'))
   .replace('{style}', named['style.css']).replace('{page}', named['page.js']).replace('{worker}', named['worker.js']);
 await writeFile('dist/index.html', html);
+await writeFile('dist/icon.svg', await readFile('src/icon.svg'));
 
 // What the first screen loads: the entry and the chunks that it imports at once.
 const outputs = Object.fromEntries(Object.entries(result.metafile.outputs).map(([k, v]) => [path.basename(k), v]));

@@ -212,3 +212,9 @@ export interface BranchMap {
   breaks: number[];
   breaks_at: number[];
 }
+
+/** The values of an answer in JSON Lines. */
+export async function lines<T>(path: string, query?: Query, abort?: AbortSignal): Promise<T[]> {
+  const text = await (await send('GET', address(path, query), undefined, abort)).text();
+  return text.split('\n').filter(Boolean).map((l) => JSON.parse(l) as T);
+}

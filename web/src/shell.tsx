@@ -25,6 +25,14 @@ function screenOf(all: string[]): () => Promise<Screen> {
       return () => import('./library').then((m) => m.Library);
     case 'c':
       return () => import('./conversation').then((m) => m.Conversation);
+    case 'search':
+      return () => import('./search').then((m) => m.Search);
+    case 'files':
+      return () => import('./files').then((m) => m.Files);
+    case 'usage':
+      return () => import('./usage').then((m) => m.Usage);
+    case 'health':
+      return () => import('./health').then((m) => m.Health);
     default:
       return () => import('./nowhere').then((m) => m.Nowhere);
   }

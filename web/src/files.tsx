@@ -1,0 +1,89 @@
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get } from './api';
+import { Icon } from './icons';
+import { changed, go, link, query } from './route';
+import { Switch } from './shell';
+import { counted, dayOf, size, T, timeOf } from './text';
+
+interface FileRow {
+  path: string;
+  access: 'attached' | 'read' | 'written';
+  type: string;
+  size: number | null;
+  created_at: string;
+  context: string;
+  branches: string[];
+  position: number;
+  id: string;
+}
+
+interface FileList {
+  files: FileRow[];
+  next?: string;
+  behind: number;
+}
+
+/** Files that agents read, changed or attached, over all contexts. */
+export function Files(_: { parts: string[] }) {
+  const q = query.value;
+  const path = q.get('path') ?? '';
+  const access = q.get('access') ?? 'written';
+  const rows = useSignal<FileRow[] | undefined>(undefined);
+  const failed = useSignal('');
+  useEffect(() => {
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      get<FileList>('/files', { path, access: access === 'all' ? '' : access, project: q.get('project') ?? '', limit: 300 }, abort.signal).then((got) => {
+        rows.value = got.files;
+        failed.value = '';
+      }, (e: unknown) => {
+        if (!abort.signal.aborted) failed.value = e instanceof Error ? e.message : String(e);
+      });
+    }, 120);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [path, access, q.get('project')]);
+  const days = new Map<string, FileRow[]>();
+  for (const f of rows.value ?? []) {
+    const [title] = dayOf(new Date(f.created_at));
+    days.set(title, [...(days.get(title) ?? []), f]);
+  }
+  return (
+    <div class="col">
+      <header class="bar">
+        <label class="field">
+          <Icon name="search" />
+          <span class="vh">Path</span>
+          <input type="search" value={path} spellcheck={false} placeholder="A path, or a pattern such as *.go" onInput={(e) => go(changed({ path: e.currentTarget.value }), true)} />
+        </label>
+        <span class="seg" role="group" aria-label="How">
+          <Switch name="access" value="written" now={access}>Changed</Switch>
+          <Switch name="access" value="read" now={access}>Read</Switch>
+          <Switch name="access" value="attached" now={access}>Attached</Switch>
+          <Switch name="access" value="all" now={access}>All</Switch>
+        </span>
+      </header>
+      {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
+      <div class="scroll" tabIndex={0} aria-label="Files">
+        {rows.value?.length === 0 && <div class="empty"><p>No agent has done this to a file like that</p></div>}
+        {[...days].map(([title, files]) => (
+          <section key={title}>
+            <h2 class="grp">{title} <span>{counted(files.length, 'file')}</span></h2>
+            {files.map((f) => (
+              <a key={f.id + f.path + f.position} class="filerow" href={link(['c', f.context], { b: f.branches[0], m: f.id })}>
+                <Icon name={f.access === 'written' ? 'edit' : f.access === 'read' ? 'read' : 'clip'} />
+                <T class="mono ell" s={f.path || f.type || 'an attachment'} />
+                <span class="r num">{f.size != null && f.access !== 'read' ? size(f.size) : ''}</span>
+                <span class="r num">{timeOf(f.created_at)}</span>
+              </a>
+            ))}
+          </section>
+        ))}
+        <p class="t3 s pad">Shell commands that name a path are not listed.</p>
+      </div>
+    </div>
+  );
+}

@@ -1,0 +1,177 @@
+import { useSignal } from '@preact/signals';
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef } from 'preact/hooks';
+import { get, lines } from './api';
+import { Icon } from './icons';
+import { changed, go, link, query } from './route';
+import { Switch } from './shell';
+import { counted, dayOf, T, timeOf, visible } from './text';
+
+interface Hit {
+  context: string;
+  title: string;
+  branches: string[];
+  position: number;
+  id: string;
+  role: string;
+  created_at: string;
+  snippet: string;
+  marks: [number, number][];
+  partial?: boolean;
+}
+
+interface Found {
+  hits: Hit[];
+  next?: string;
+  behind: number;
+}
+
+interface Match {
+  record: string;
+  context: string;
+  branches: string[];
+  position: number;
+  id: string;
+  line: string;
+}
+
+const pause = 120; // ms without a key, before it asks
+
+export function Search(_: { parts: string[] }) {
+  const q = query.value;
+  const words = q.get('q') ?? '';
+  const mode = q.get('mode') ?? 'words';
+  const found = useSignal<Found | undefined>(undefined);
+  const stale = useSignal(false);
+  const failed = useSignal('');
+  const at = useSignal(-1);
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    if (!words.trim()) {
+      found.value = undefined;
+      return;
+    }
+    stale.value = true;
+    const abort = new AbortController();
+    const timer = setTimeout(async () => {
+      try {
+        found.value = mode === 'exact' ? await exact(words, abort.signal) : await get<Found>('/search', {
+          q: words, limit: 60, project: q.get('project') ?? '', role: [q.get('role') ?? ''].filter(Boolean), path: q.get('path') ?? '', since: q.get('since') ?? '',
+        }, abort.signal);
+        at.value = -1;
+        failed.value = '';
+      } catch (e) {
+        if (!abort.signal.aborted) failed.value = e instanceof Error ? e.message : String(e);
+      }
+      if (!abort.signal.aborted) stale.value = false;
+    }, pause);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [words, mode, q.get('project'), q.get('role'), q.get('path'), q.get('since')]);
+
+  const groups = grouped(found.value?.hits ?? []);
+  const flat = groups.flatMap((g) => g.hits);
+  const onKeyDown = (e: KeyboardEvent) => {
+    const move = { ArrowDown: 1, ArrowUp: -1 }[e.key];
+    if (move) {
+      e.preventDefault();
+      at.value = Math.max(0, Math.min(flat.length - 1, at.value + move));
+      list.current?.querySelectorAll('.hit')[at.value]?.scrollIntoView({ block: 'nearest' });
+    } else if (e.key === 'Enter' && flat[at.value]) {
+      e.preventDefault();
+      go(to(flat[at.value] as Hit));
+    }
+  };
+  return (
+    <div class="col" onKeyDown={onKeyDown}>
+      <header class="bar">
+        <label class="field">
+          <Icon name="search" />
+          <span class="vh">Search all conversations</span>
+          <input type="search" value={words} autofocus spellcheck={false} autocomplete="off" placeholder={mode === 'exact' ? 'A regular expression' : 'Words, "phrases", OR, -without, begin*'}
+            onInput={(e) => go(changed({ q: e.currentTarget.value }), true)} />
+        </label>
+        <span class="seg" role="group" aria-label="Mode">
+          <Switch name="mode" value="words" now={mode}>Words</Switch>
+          <Switch name="mode" value="exact" now={mode}>Exact</Switch>
+        </span>
+      </header>
+      {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
+      <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role="listbox" aria-label="Hits" tabIndex={0}>
+        {!words.trim() && <div class="empty"><p>Search what people and agents said, did and read</p></div>}
+        {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
+        {groups.map((g) => (
+          <section key={g.context} aria-label={g.title.slice(0, 200)}>
+            <h2 class="grp"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></h2>
+            {g.hits.map((h) => (
+              <a key={h.id + h.position} class={flat[at.value] === h ? 'hit sel' : 'hit'} role="option" aria-selected={flat[at.value] === h} href={to(h)} tabIndex={-1}>
+                <span class="s t3 num">
+                  <T s={h.role} /> · #{h.position} · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)} · <T s={branchesOf(h.branches)} />
+                  {h.partial && ' · some words are missing'}
+                </span>
+                <span class="snip"><Marked text={h.snippet} marks={h.marks} /></span>
+              </a>
+            ))}
+          </section>
+        ))}
+        {found.value && flat.length > 0 && (
+          <p class="t3 s pad">{found.value.behind > 0 ? `${counted(found.value.behind, 'commit')} are not in the index yet` : mode === 'words' ? 'The index has every commit.' : ''}</p>
+        )}
+      </div>
+    </div>
+  );
+}
+
+const to = (h: Hit): string => link(['c', h.context], { b: h.branches[0], m: h.id });
+
+function branchesOf(all: string[]): string {
+  if (all.length === 0) return 'on no branch';
+  return (all[0] ?? '') + (all.length > 1 ? ` +${all.length - 1}` : '');
+}
+
+async function exact(regex: string, abort: AbortSignal): Promise<Found> {
+  const hits: Hit[] = [];
+  for (const m of await lines<Match>('/grep', { regex, limit: 200 }, abort)) {
+    if (m.record !== 'match') continue;
+    hits.push({ context: m.context, title: m.context.slice(0, 8), branches: m.branches, position: m.position, id: m.id, role: '', created_at: '', snippet: m.line.slice(0, 400), marks: [] });
+  }
+  return { hits, behind: 0 };
+}
+
+function grouped(hits: Hit[]): { context: string; title: string; hits: Hit[] }[] {
+  const groups = new Map<string, { context: string; title: string; hits: Hit[] }>();
+  for (const h of hits) {
+    const g = groups.get(h.context) ?? { context: h.context, title: h.title, hits: [] };
+    g.hits.push(h);
+    groups.set(h.context, g);
+  }
+  return [...groups.values()];
+}
+
+/** A text with the words found in it. The marks count bytes. */
+function Marked({ text, marks }: { text: string; marks: [number, number][] }) {
+  if (marks.length === 0) return <>{visible(text)}</>;
+  const bytes = new TextEncoder().encode(text);
+  const decode = (from: number, to: number) => new TextDecoder().decode(bytes.subarray(from, to));
+  const out: ComponentChildren[] = [];
+  let at = 0;
+  for (const [from, end] of marks) {
+    if (from < at || end <= from) continue;
+    out.push(visible(decode(at, from)), <mark>{visible(decode(from, end))}</mark>);
+    at = end;
+  }
+  out.push(visible(decode(at, bytes.length)));
+  return <bdi>{out}</bdi>;
+}
+
+function None({ words, mode }: { words: string; mode: string }) {
+  const all = words.trim().split(/\s+/);
+  return (
+    <div class="empty">
+      <p>Nothing has <T s={words} /></p>
+      {mode === 'words' && all.length > 1 && !/["*]|\bOR\b/.test(words) && <a class="link" href={changed({ q: all.join(' OR ') })}>Find messages with any of the words</a>}
+    </div>
+  );
+}
