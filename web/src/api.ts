@@ -28,8 +28,8 @@ export function address(path: string, query: Query = {}): string {
 
 export const segment = encodeURIComponent;
 
-async function send(method: string, url: string, body?: unknown, abort?: AbortSignal): Promise<Response> {
-  const headers: Record<string, string> = { Authorization: 'Bearer ' + stored() };
+async function send(method: string, url: string, body?: unknown, abort?: AbortSignal, more?: Record<string, string>): Promise<Response> {
+  const headers: Record<string, string> = { ...more, Authorization: 'Bearer ' + stored() };
   if (body !== undefined) headers['Content-Type'] = 'application/json';
   let answer: Response;
   try {
@@ -211,6 +211,43 @@ export interface BranchMap {
   failures: number[];
   breaks: number[];
   breaks_at: number[];
+}
+
+export interface UsageRow {
+  key?: string;
+  context?: string;
+  prompt?: string;
+  text?: string;
+  steps: number;
+  total: number;
+  cost?: number;
+  estimated: number;
+  computed: number;
+  unpriced: number;
+}
+
+/** Some bytes of an answer, and how many there are in all. */
+export async function range(path: string, from: number, to: number): Promise<{ bytes: Uint8Array; total: number }> {
+  const answer = await send('GET', address(path), undefined, undefined, { Range: `bytes=${from}-${to - 1}` });
+  const bytes = new Uint8Array(await answer.arrayBuffer());
+  return { bytes, total: Number(/\/(\d+)$/.exec(answer.headers.get('Content-Range') ?? '')?.[1] ?? bytes.length) };
+}
+
+/** The beginning of the text of an answer: no more is read than that. */
+export async function head(path: string, bytes: number): Promise<{ text: string; whole: boolean }> {
+  const reader = (await send('GET', address(path))).body?.getReader();
+  const decoder = new TextDecoder();
+  let [out, read] = ['', 0];
+  for (;;) {
+    const got = await reader?.read();
+    if (!got || got.done) return { text: out + decoder.decode(), whole: true };
+    out += decoder.decode(got.value.subarray(0, bytes - read), { stream: true });
+    read += got.value.length;
+    if (read >= bytes) {
+      await reader?.cancel();
+      return { text: out, whole: false };
+    }
+  }
 }
 
 /** The values of an answer in JSON Lines. */

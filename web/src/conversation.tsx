@@ -1,24 +1,27 @@
-import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks';
-import { get, post, segment, type Branch, type BranchMap, type Context, type Message, type Messages, type Turn, type Turns } from './api';
+import { useSignal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get, segment, type Branch, type BranchMap, type Context, type Turn, type UsageRow } from './api';
+import { forkBehind, label, reload, rename, trash } from './actions';
 import { Badge, Icon, toolName } from './icons';
+import { useKeys } from './keys';
 import { listen, live } from './live';
+import { Menu } from './menu';
 import { MiniMap } from './minimap';
 import { Navigator } from './navigator';
-import { changed, go, query } from './route';
-import { stateText } from './shell';
+import { changed, go, link, query } from './route';
+import { stateText, Switch } from './shell';
 import { base } from './library';
-import { count, counted, T } from './text';
-import { TurnView } from './turn';
+import { writable } from './store';
+import { Talk, type Reading } from './talk';
+import { count, money, T, tokens } from './text';
+import { type Level } from './turn';
 
-const step = 80; // messages to load at a time
-const held = 400; // messages in the document
+const mostTurns = 500; // of which the page asks what each cost
 
-interface Window {
-  messages: Message[];
-  from: number;
-  to: number;
-  length: number;
+/** What a conversation and its turns cost. */
+interface Spent {
+  sum?: UsageRow;
+  turns: Map<string, UsageRow>;
 }
 
 export function Conversation({ parts }: { parts: string[] }) {
@@ -26,15 +29,23 @@ export function Conversation({ parts }: { parts: string[] }) {
   const context = useSignal<Context | undefined>(undefined);
   const branches = useSignal<Branch[]>([]);
   const failed = useSignal('');
-  useEffect(() => {
-    Promise.all([get<Context>('/contexts/' + segment(id)), get<{ branches: Branch[] }>(`/contexts/${segment(id)}/branches`)]).then(([c, b]) => {
+  const load = async () => {
+    try {
+      const [c, b] = await reload(id);
       context.value = c;
       branches.value = b.branches;
       document.title = (c.title || 'Untitled').slice(0, 100) + ' · ctxdir';
-    }, (e: unknown) => {
+    } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
+    }
+  };
+  useEffect(() => {
+    void load();
+    const stop = listen((e) => {
+      if (e.context === id && e.record !== 'message') void load();
     });
     return () => {
+      stop();
       document.title = 'ctxdir';
     };
   }, [id]);
@@ -42,213 +53,143 @@ export function Conversation({ parts }: { parts: string[] }) {
   const c = context.value;
   if (!c) return <div class="empty" aria-busy="true" />;
   const branch = query.value.get('b') ?? c.active_branch;
-  return <Talk key={branch} c={c} branch={branch} branches={branches.value} />;
+  return <View key={branch} c={c} branch={branch} branches={branches.value} load={load} />;
 }
 
-function Talk({ c, branch, branches }: { c: Context; branch: string; branches: Branch[] }) {
+interface Props {
+  c: Context;
+  branch: string;
+  branches: Branch[];
+  load: () => Promise<void>;
+}
+
+function View({ c, branch, branches, load }: Props) {
   const path = `/contexts/${segment(c.id)}/branches/${segment(branch)}`;
-  const win = useSignal<Window | undefined>(undefined);
-  const turns = useSignal<Turn[]>([]);
   const map = useSignal<BranchMap | undefined>(undefined);
-  const failed = useSignal('');
-  const missed = useSignal(0);
-  const reading = useSignal(0);
-  const following = useRef(false);
-  const scroll = useRef<HTMLDivElement>(null);
-  const anchor = useRef<{ id: string; top: number } | undefined>(undefined);
-  const busy = useRef(false);
+  const spent = useSignal<Spent>({ turns: new Map() });
+  const reading = useSignal<Reading>({ from: 0, to: 0 });
+  const length = useSignal(0);
+  const panel = useSignal(false);
+  const began = useSignal(c.active_branch);
+  const q = query.value;
+  const level = ([1, 2, 3].find((n) => String(n) === q.get('d')) ?? 2) as Level;
 
-  const fetchTurns = async (w: Window) => {
-    const got = await get<Turns>(path + '/turns', { at: w.from, limit: 200 });
-    turns.value = got.turns.filter((t) => t.from < w.to);
-  };
-  const show = async (q: Record<string, string | number>) => {
-    try {
-      const got = await get<Messages>(path + '/parts', q);
-      // A window begins with a turn.
-      const first = await get<Turns>(path + '/turns', { at: got.from, limit: 1 });
-      const begin = first.turns[0]?.from ?? got.from;
-      if (begin < got.from && got.from - begin <= 200) {
-        const more = await get<Messages>(path + '/parts', { from: begin, to: got.from });
-        got.messages = [...more.messages, ...got.messages];
-        got.from = begin;
-      }
-      await fetchTurns(got);
-      win.value = got;
-    } catch (e) {
-      failed.value = e instanceof Error ? e.message : String(e);
-    }
-  };
-  const more = async (up: boolean) => {
-    const w = win.value;
-    if (!w || busy.current || (up ? w.from === 0 : w.to >= w.length)) return;
-    busy.current = true;
-    try {
-      const got = await get<Messages>(path + '/parts', up ? { from: Math.max(0, w.from - step), to: w.from } : { from: w.to, to: Math.min(w.to + step, w.length) });
-      hold();
-      let messages = up ? [...got.messages, ...w.messages] : [...w.messages, ...got.messages];
-      let { from, to } = { from: Math.min(w.from, got.from), to: Math.max(w.to, got.to) };
-      if (messages.length > held) {
-        messages = up ? messages.slice(0, held) : messages.slice(-held);
-        if (up) to = (messages[messages.length - 1]?.position ?? to) + 1;
-        else from = messages[0]?.position ?? from;
-      }
-      const next = { messages, from, to, length: got.length };
-      await fetchTurns(next);
-      win.value = next;
-    } catch (e) {
-      failed.value = e instanceof Error ? e.message : String(e);
-    } finally {
-      busy.current = false;
-    }
-  };
-  /** Remembers where what is read stands, so that it does not move. */
-  const hold = () => {
-    const box = scroll.current;
-    if (!box) return;
-    for (const el of box.querySelectorAll<HTMLElement>('[data-id]')) {
-      const top = el.getBoundingClientRect().top - box.getBoundingClientRect().top;
-      if (top >= -4 || el.getBoundingClientRect().bottom - box.getBoundingClientRect().top > 40) {
-        anchor.current = { id: el.dataset['id'] ?? '', top };
-        return;
-      }
-    }
-  };
-  const w = win.value;
-  useLayoutEffect(() => {
-    const box = scroll.current;
-    if (!box || !w) return;
-    const a = anchor.current;
-    anchor.current = undefined;
-    if (a) {
-      const el = box.querySelector<HTMLElement>(`[data-id="${CSS.escape(a.id)}"]`);
-      if (el) box.scrollTop += el.getBoundingClientRect().top - box.getBoundingClientRect().top - a.top;
-    } else if (following.current) {
-      box.scrollTop = box.scrollHeight;
-    }
-  }, [w]);
-
-  const at = query.value.get('m');
-  const position = query.value.get('p');
   useEffect(() => {
-    following.current = !at && !position;
-    const q: Record<string, string | number> = at ? { around: at, before: 40, after: 80 }
-      : position ? { from: Math.max(0, Number(position) - 2), to: Number(position) + 120 } : { last: 120 };
-    void show(q).then(() => {
-      requestAnimationFrame(onScroll);
-      if (at) scroll.current?.querySelector(`[data-id="${CSS.escape(at)}"]`)?.scrollIntoView({ block: 'start' });
-      else if (position && scroll.current) scroll.current.scrollTop = 0;
-    });
-    void get<BranchMap>(path + '/map').then((m) => {
-      map.value = m;
-    }, () => undefined);
-  }, [at, position]);
-  useSignalEffect(() => listen((e) => {
-    if (e.record !== 'message' || e.context !== c.id || e.branch !== branch) return;
-    const now = win.value;
-    if (!now) return;
-    if (now.to < now.length || !following.current) {
-      missed.value++;
-      win.value = { ...now, length: now.length + 1 };
-      return;
-    }
-    void show({ last: Math.min(now.to - now.from + 1, 200) });
-  }));
+    const abort = new AbortController();
+    const timer = setTimeout(() => {
+      get<BranchMap>(path + '/map', {}, abort.signal).then((m) => { map.value = m; }, () => undefined);
+    }, map.value ? 400 : 0);
+    return () => {
+      clearTimeout(timer);
+      abort.abort();
+    };
+  }, [path, length.value]);
+  useEffect(() => {
+    void usageOf(c.id, map.value?.turns ?? 0).then((s) => { spent.value = s; }, () => undefined);
+  }, [c.id, map.value?.turns]);
 
-  const onScroll = () => {
-    const box = scroll.current;
-    if (!box || !win.value) return;
-    const end = box.scrollHeight - box.scrollTop - box.clientHeight;
-    following.current = end < 48 && win.value.to >= win.value.length;
-    if (following.current) missed.value = 0;
-    if (box.scrollTop < box.clientHeight) void more(true);
-    if (end < box.clientHeight) void more(false);
-    const top = box.getBoundingClientRect().top;
-    for (const el of box.querySelectorAll<HTMLElement>('[data-position]')) {
-      if (el.getBoundingClientRect().bottom > top + 60) {
-        reading.value = Number(el.dataset['position']);
-        break;
-      }
-    }
+  const jump = (p: number, replace = false) => go(changed({ p, m: '', not: '' }), replace);
+  const to = (view: string) => () => go(link(['c', c.id, view], { b: branch }));
+  const fork = (t: Turn) => forkBehind(c, branch, t, branches, load);
+  const forkHere = async () => {
+    const got = await get<{ turns: Turn[] }>(path + '/turns', { at: reading.value.from, limit: 1 });
+    if (got.turns[0]) fork(got.turns[0]);
   };
-  const jump = (to: number) => go(changed({ p: to, m: '' }));
-  const toEnd = () => {
-    following.current = true;
-    missed.value = 0;
-    if (at || position) go(changed({ p: '', m: '' }));
-    else void show({ last: 120 });
-  };
+  const detail = (d: Level) => go(changed({ d: d === 2 ? '' : d }), true);
+  useKeys('This conversation', [
+    { keys: 's', title: 'Search this conversation', run: () => go(link(['search'], { context: c.id })) },
+    { keys: '1', title: 'Prompts and last answers', run: () => detail(1) },
+    { keys: '2', title: 'Turns', run: () => detail(2) },
+    { keys: '3', title: 'Everything', run: () => detail(3) },
+    { keys: 't', title: 'Turns and files beside it', run: () => { panel.value = !panel.value; } },
+    { keys: 'p', title: 'Filter prompts', run: () => { panel.value = true; requestAnimationFrame(() => document.querySelector<HTMLInputElement>('.nfil input')?.focus()); } },
+    { keys: 'b', title: 'Branches', run: to('branches') },
+    { keys: 'c', title: 'Compare', run: () => go(link(['c', c.id, 'compare'], { l: c.active_branch, r: branches.find((b) => b.name !== c.active_branch)?.name })) },
+    { keys: 'a', title: 'Assemble', run: to('assemble') },
+    { keys: 'y', title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
+    ...(writable.value ? [
+      { keys: 'f', title: 'Fork here', run: () => void forkHere() },
+      { keys: 'F2', title: 'Rename', run: () => rename(c, () => void load()) },
+    ] : []),
+    { keys: 'Escape', title: 'Back', run: () => { if (panel.value) panel.value = false; else go('/'); } },
+  ]);
+
   const l = live.value.find((x) => x.context === c.id && x.branch === branch);
-  const label = c.labels ?? {};
+  const labels = c.labels ?? {};
+  const not = q.get('not');
+  const shown = branches.find((b) => b.name === branch);
   return (
     <>
       <header class="bar">
         <a class="ghost" href="/" aria-label="Library"><Icon name="back" /></a>
-        <span class="crumb"><T class="ell" s={base(label['project'])} />{label['project'] && <span>/</span>}</span>
+        <span class="crumb"><T class="ell" s={base(labels['project'])} />{labels['project'] && <span>/</span>}</span>
         <h1 class="ell"><T s={c.title || 'Untitled'} title /></h1>
         {l && <span class={'chip ' + (l.state === 'works' ? 'live' : 'warn')} title={stateText[l.state]}>{l.state}</span>}
         <span class="sp" />
+        <nav class="views" aria-label="Views">
+          <a href={link(['c', c.id, 'branches'], { b: branch })}><Icon name="branch" /><span>Branches</span></a>
+          <a href={link(['c', c.id, 'assemble'], { b: branch })}><Icon name="sum" /><span>Assemble</span></a>
+          <a href={link(['c', c.id, 'export'], { b: branch })}><Icon name="out" /><span>Export</span></a>
+        </nav>
+        <button class="ghost aside" aria-pressed={panel.value} aria-label="Turns and files" onClick={() => { panel.value = !panel.value; }}><Icon name="list" /></button>
+        <Menu label="More" choices={[
+          { title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
+          { title: 'Copy the id', run: () => void navigator.clipboard?.writeText(c.id) },
+          ...(writable.value ? [
+            { title: 'Rename', run: () => rename(c, () => void load()) },
+            { title: 'Set a label', run: () => label(c, () => void load()) },
+            { title: 'Move to the trash', danger: true, run: () => trash(c) },
+          ] : []),
+        ]} />
       </header>
       <div class="facts">
-        <Branches branches={branches} now={branch} />
+        <Pick branches={branches} now={branch} />
         <span><Badge tool={c.tool} /> <b>{toolName(c.tool)}</b> <T s={c.model} /></span>
-        <span><b class="num">{count(w?.length ?? c.messages)}</b> messages</span>
+        <span><b class="num">{count(length.value || (shown?.messages ?? c.messages))}</b> messages</span>
         {map.value && <span><b class="num">{count(map.value.turns)}</b> {map.value.turns === 1 ? 'turn' : 'turns'}</span>}
+        {spent.value.sum && spent.value.sum.total > 0 && <span><b class="num">{tokens(spent.value.sum.total)}</b> tokens</span>}
+        {spent.value.sum?.cost !== undefined && <span><b class="num">{money(spent.value.sum)}</b></span>}
+        <span class="sp" />
+        <span class="seg" role="group" aria-label="Detail">
+          <Switch name="d" value="1" now={String(level)}>Prompts</Switch>
+          <Switch name="d" value="" now={level === 2 ? '' : 'x'}>Turns</Switch>
+          <Switch name="d" value="3" now={String(level)}>Everything</Switch>
+        </span>
       </div>
-      <div class="conv">
-        <div class="talk">
-          <div class="scroll" ref={scroll} onScroll={onScroll} tabIndex={0} aria-label="Conversation">
-            {failed.value && <p class="gap bad" role="alert"><T s={failed.value} /></p>}
-            <div class="turns" role="feed" aria-busy={!w}>
-              {w && turnsOf(w, turns.value).map(({ turn, messages }) => (
-                <TurnView key={turn.number} turn={turn} messages={messages} last={w.to >= w.length && turn.to >= w.length} live={l} context={c.id} />
-              ))}
-              {w && w.length === 0 && <EmptyBranch id={c.id} branch={branch} />}
-            </div>
-          </div>
-          {missed.value > 0 && (
-            <button class="pill" onClick={toEnd}>{counted(missed.value, 'new message')} <Icon name="down" /></button>
-          )}
-        </div>
+      {not && <div class="strip">Shown on <T s={branch} />: <T s={not} /> does not have the message</div>}
+      {c.active_branch !== began.value && c.active_branch !== branch && (
+        <div class="strip"><T s={c.active_branch} /> is now the active branch. <a class="link" href={changed({ b: c.active_branch, m: '', p: '' })}>Go</a></div>
+      )}
+      {shown && length.value > shown.messages && <div class="strip">The branch was rewound to {count(shown.messages)} messages. What was here stays until you leave.</div>}
+      <div class={panel.value ? 'conv open' : 'conv'}>
+        <Talk c={c} branch={branch} branches={branches} level={level} reading={reading} length={length} usage={spent.value.turns} fork={fork} />
         <aside class="navi" aria-label="Turns">
-          {map.value && <MiniMap map={map.value} from={reading.value} to={reading.value + 12} jump={jump} />}
-          <Navigator path={path} turns={map.value?.turns ?? 0} reading={reading.value} jump={(t) => go(changed({ m: t.id, p: '' }))} />
+          {map.value ? <MiniMap map={map.value} from={reading.value.from} to={reading.value.to} jump={jump} /> : <span />}
+          <Navigator path={path} context={c.id} branch={branch} turns={map.value?.turns ?? 0} reading={reading.value.from}
+            jump={(t) => { go(t.id ? changed({ m: t.id, p: '', not: '' }) : changed({ p: t.from, m: '', not: '' })); if (innerWidth <= 1180) panel.value = false; }} />
         </aside>
       </div>
     </>
   );
 }
 
-function turnsOf(w: Window, turns: Turn[]): { turn: Turn; messages: Message[] }[] {
-  const out: { turn: Turn; messages: Message[] }[] = [];
-  for (const turn of turns) {
-    const messages = w.messages.filter((m) => m.position >= turn.from && m.position < turn.to);
-    if (messages.length > 0) out.push({ turn, messages });
-  }
-  return out;
+async function usageOf(context: string, turns: number): Promise<Spent> {
+  const all = await get<{ rows: UsageRow[] }>('/usage', { context, by: 'context', limit: 1 });
+  const sum = all.rows[0];
+  if (turns === 0 || turns > mostTurns) return { ...(sum && { sum }), turns: new Map() };
+  const by = await get<{ rows: UsageRow[] }>('/usage', { context, by: 'prompt', limit: mostTurns * 2 });
+  return { ...(sum && { sum }), turns: new Map(by.rows.map((r) => [r.prompt ?? '', r])) };
 }
 
-function Branches({ branches, now }: { branches: Branch[]; now: string }) {
+function Pick({ branches, now }: { branches: Branch[]; now: string }) {
   if (branches.length < 2) return <span><Icon name="branch" /> <T s={now} /></span>;
   return (
     <label class="pick">
       <Icon name="branch" />
       <span class="vh">Branch</span>
-      <select value={now} onChange={(e) => go(changed({ b: e.currentTarget.value, m: '', p: '' }))}>
+      <select value={now} onChange={(e) => go(changed({ b: e.currentTarget.value, m: '', p: '', not: '' }))}>
         {branches.map((b) => <option value={b.name}>{b.name.slice(0, 60)}</option>)}
       </select>
     </label>
   );
 }
-
-function EmptyBranch({ id, branch }: { id: string; branch: string }) {
-  return (
-    <div class="empty">
-      <p>No messages yet</p>
-      {/^[A-Za-z0-9._/-]+$/.test(branch) && <code>ctxtool append {id.slice(0, 8)} --branch {branch} "…"</code>}
-    </div>
-  );
-}
-
-/** Makes a branch active. */
-export const switchTo = (id: string, branch: string) => post(`/contexts/${segment(id)}/branches/${segment(branch)}/switch`, {});

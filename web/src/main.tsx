@@ -1,9 +1,11 @@
 import { render } from 'preact';
 import { signal } from '@preact/signals';
 import { locked } from './api';
+import * as keys from './keys';
 import * as live from './live';
 import * as route from './route';
 import { Shell } from './shell';
+import * as store from './store';
 import { Unlock } from './unlock';
 import * as theme from './theme';
 import * as token from './token';
@@ -11,12 +13,13 @@ import * as token from './token';
 token.takeFromAddress();
 theme.start();
 route.start();
+keys.start();
 
 const known = signal(false);
 
 function App() {
   if (!known.value) return null;
-  return locked.value ? <Unlock onToken={() => live.start()} /> : <Shell />;
+  return locked.value ? <Unlock onToken={() => { live.start(); void store.load(); }} /> : <Shell />;
 }
 
 const app = document.getElementById('app');
@@ -26,4 +29,7 @@ const found = await token.ask();
 if (found) token.keep(found);
 locked.value = !found;
 known.value = true;
-if (found) live.start();
+if (found) {
+  live.start();
+  void store.load();
+}

@@ -4,27 +4,46 @@ import { count } from './text';
 
 const height = 1000; // of the drawing; it is stretched to the height of the window
 
+interface Props {
+  map: BranchMap;
+  from: number;
+  to: number;
+  jump: (position: number, replace?: boolean) => void;
+}
+
 /** The scroll bar of a branch: a rail, ticks of prompts, and what happened, by position. */
-export function MiniMap({ map, from, to, jump }: { map: BranchMap; from: number; to: number; jump: (position: number) => void }) {
+export function MiniMap({ map, from, to, jump }: Props) {
   const box = useRef<HTMLDivElement>(null);
+  const waiting = useRef(0);
   const y = (position: number) => (map.length > 0 ? (position / map.length) * height : 0);
-  const seek = (e: PointerEvent) => {
+  const place = (e: PointerEvent): number => {
     const r = box.current?.getBoundingClientRect();
-    if (r) jump(Math.max(0, Math.min(map.length - 1, Math.floor(((e.clientY - r.top) / r.height) * map.length))));
+    return r ? Math.max(0, Math.min(map.length - 1, Math.floor(((e.clientY - r.top) / r.height) * map.length))) : 0;
+  };
+  const drag = (e: PointerEvent) => {
+    if (!(e.buttons & 1)) return;
+    clearTimeout(waiting.current);
+    waiting.current = window.setTimeout(() => jump(place(e), true), 60);
   };
   const ticks = (all: number[], x: number, width: number, c: string) =>
     all.map((n, i) => n > 0 && <rect class={c} x={x} width={width} y={y(i * map.size)} height={Math.max(2, Math.min(6, n))} />);
   const onKeyDown = (e: KeyboardEvent) => {
     const page = Math.max(1, Math.round(map.length / 20));
-    const to: Record<string, number> = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: map.length - 1 };
-    const next = to[e.key];
+    const next = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: map.length - 1 }[e.key];
     if (next === undefined) return;
     e.preventDefault();
-    jump(Math.max(0, Math.min(map.length - 1, next)));
+    e.stopPropagation();
+    jump(Math.max(0, Math.min(map.length - 1, next)), true);
   };
+  const wheel = (e: WheelEvent) => {
+    const talk = document.querySelector('.talk > .scroll');
+    if (talk) talk.scrollTop += e.deltaY;
+  };
+  const span = Math.max(14, y(to + 1) - y(from));
   return (
-    <div class="map" ref={box} role="scrollbar" aria-controls="main" aria-orientation="vertical" tabIndex={0} aria-valuemin={0} aria-valuemax={map.length}
-      aria-valuenow={from} aria-valuetext={`message ${count(from)} of ${count(map.length)}`} onPointerDown={seek} onKeyDown={onKeyDown}>
+    <div class="map" ref={box} role="scrollbar" aria-controls="main" aria-label="Place in the branch" aria-orientation="vertical" tabIndex={0} aria-valuemin={0}
+      aria-valuemax={map.length} aria-valuenow={from} aria-valuetext={`message ${count(from)} of ${count(map.length)}`} onKeyDown={onKeyDown} onWheel={wheel}
+      onPointerDown={(e) => { box.current?.setPointerCapture(e.pointerId); jump(place(e)); }} onPointerMove={drag}>
       <svg viewBox={`0 0 40 ${height}`} preserveAspectRatio="none" aria-hidden="true">
         <rect class="rail" x="9" width="2" y="0" height={height} />
         {ticks(map.prompts, 5, 10, 'p')}
@@ -32,7 +51,7 @@ export function MiniMap({ map, from, to, jump }: { map: BranchMap; from: number;
         {ticks(map.edits, 25, 5, 'e')}
         {ticks(map.failures, 31, 5, 'f')}
         {map.breaks_at.map((at) => <line class="b" x1="2" x2="38" y1={y(at)} y2={y(at)} />)}
-        <rect class="w" x="1" width="38" y={y(from)} height={Math.max(14, y(to) - y(from))} rx="3" />
+        <rect class="w" x="1" width="38" y={Math.min(y(from), height - span)} height={span} rx="3" />
       </svg>
     </div>
   );

@@ -1,11 +1,15 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import type { ComponentType } from 'preact';
 import { useEffect, useState } from 'preact/hooks';
-import { get, offline, type Store } from './api';
+import { offline } from './api';
+import { Asked } from './dialog';
 import { Icon, type IconName } from './icons';
+import { Help, helpOpen, Keys, useKeys } from './keys';
 import { live, nextTry } from './live';
-import { changed, link, parts, path } from './route';
+import { changed, go, link, parts, path } from './route';
+import { store } from './store';
 import { T, timeOf } from './text';
+import { Undo, undo } from './undo';
 import * as theme from './theme';
 
 const screens: [string, string, IconName][] = [
@@ -24,7 +28,7 @@ function screenOf(all: string[]): () => Promise<Screen> {
     case undefined:
       return () => import('./library').then((m) => m.Library);
     case 'c':
-      return () => import('./conversation').then((m) => m.Conversation);
+      return viewOf(all[2]);
     case 'search':
       return () => import('./search').then((m) => m.Search);
     case 'files':
@@ -38,10 +42,40 @@ function screenOf(all: string[]): () => Promise<Screen> {
   }
 }
 
+/** The views of one context. */
+function viewOf(view: string | undefined): () => Promise<Screen> {
+  switch (view) {
+    case undefined:
+      return () => import('./conversation').then((m) => m.Conversation);
+    case 'assemble':
+      return () => import('./assemble').then((m) => m.Assemble);
+    case 'm':
+      return () => import('./part').then((m) => m.PartView);
+    default:
+      return () => import('./nowhere').then((m) => m.Nowhere);
+  }
+}
+
+type Palette = ComponentType<{ onClose: () => void; begin: string }>;
+
 export function Shell() {
   const all = parts();
   const [screen, setScreen] = useState<{ of: string; show: Screen }>();
-  const of = all[0] ?? '';
+  const of = all[0] === 'c' ? 'c ' + (all[2] ?? '') : (all[0] ?? '');
+  const palette = useSignal<{ show: Palette; begin: string } | undefined>(undefined);
+  const find = (begin: string) => void import('./palette').then((m) => { palette.value = { show: m.Palette, begin }; });
+  useKeys('Everywhere', [
+    { keys: '/', title: 'Search everywhere', run: () => { go('/search'); requestAnimationFrame(() => document.querySelector<HTMLInputElement>('.field input')?.focus()); } },
+    { keys: 'Mod+k', title: 'Do something, or go somewhere', run: () => find('') },
+    { keys: ':', title: 'Go to a turn, position or time', run: () => find(':') },
+    { keys: 'g l', title: 'Library', run: () => go('/') },
+    { keys: 'g s', title: 'Search', run: () => go('/search') },
+    { keys: 'g f', title: 'Files', run: () => go('/files') },
+    { keys: 'g u', title: 'Usage', run: () => go('/usage') },
+    { keys: 'g h', title: 'Health', run: () => go('/health') },
+    { keys: 'u', title: 'Undo', run: () => void undo() },
+    { keys: '?', title: 'These keys', run: () => { helpOpen.value = true; } },
+  ], false);
   useEffect(() => {
     let current = true;
     void screenOf(all)().then((show) => {
@@ -55,14 +89,18 @@ export function Shell() {
   return (
     <div class="app">
       <a class="skip" href="#main">Skip to the content</a>
-      <Side here={of} />
+      <Side here={all[0] ?? ''} find={() => find('')} />
       <main class="main" id="main" tabIndex={-1}>
         <Connection />
         {Show && <Show key={all[0] === 'c' ? all[1] : ''} parts={all} />}
       </main>
+      <Help />
+      <Asked />
+      <Undo />
+      {palette.value && <palette.value.show begin={palette.value.begin} onClose={() => { palette.value = undefined; }} />}
       <nav class="tabbar" aria-label="Screens">
         {screens.map(([name, title, icon]) => (
-          <a href={link(name ? [name] : [])} aria-current={name === of ? 'page' : undefined}>
+          <a href={link(name ? [name] : [])} aria-current={name === (all[0] ?? '') ? 'page' : undefined}>
             <Icon name={icon} />
             {title}
           </a>
@@ -72,13 +110,7 @@ export function Shell() {
   );
 }
 
-function Side({ here }: { here: string }) {
-  const store = useSignal<Store | undefined>(undefined);
-  useEffect(() => {
-    void get<Store>('/store').then((s) => {
-      store.value = s;
-    }, () => undefined);
-  }, []);
+function Side({ here, find }: { here: string; find: () => void }) {
   const shown = live.value.slice(0, 6);
   return (
     <nav class="side" aria-label="Store">
@@ -86,6 +118,7 @@ function Side({ here }: { here: string }) {
         <span class="logo" aria-hidden="true"><Icon name="branch" /></span>
         <b class="ell">ctxdir</b>
       </div>
+      <button class="jump" onClick={find}><Icon name="search" /><span>Jump to…</span><Keys of="Mod+k" /></button>
       <div class="nav">
         {screens.map(([name, title, icon]) => (
           <a href={link(name ? [name] : [])} aria-current={name === here || (here === 'c' && !name) ? 'page' : undefined}>
@@ -109,9 +142,10 @@ function Side({ here }: { here: string }) {
         </>
       )}
       <div class="foot">
-        <span class={offline.value ? 'dot' : 'dot live'} />
+        {store.value?.read_only && !offline.value ? <Icon name="lock" /> : <span class={offline.value ? 'dot' : 'dot live'} />}
         <span class="ell">{offline.value ? 'Not connected' : store.value?.read_only ? 'Read-only' : 'Following'}</span>
         <span class="sp" />
+        <button class="ghost" onClick={() => { helpOpen.value = true; }} aria-label="Keys">?</button>
         <button class="ghost" onClick={theme.toggle} aria-label={theme.dark.value ? 'Light colours' : 'Dark colours'}>
           <Icon name="moon" />
         </button>

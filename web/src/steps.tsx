@@ -2,8 +2,10 @@ import { useSignal } from '@preact/signals';
 import type { Live, Message, Part, Tool } from './api';
 import { Ansi } from './ansi';
 import { Diff, changesOf } from './diff';
+import { fold } from './fold';
 import { Icon } from './icons';
 import { now } from './live';
+import { link } from './route';
 import { ago, count, counted, duration, size, T, visible } from './text';
 
 /** A call with its results, or a result whose call is not in view. */
@@ -19,10 +21,18 @@ const words: Record<Tool, string> = {
 const openLines = 40; // of a diff that is open by itself
 const outputLines = 12; // of an output that are shown at first
 
-export function Steps({ steps, last, live }: { steps: Step[]; last: boolean; live: Live | undefined }) {
-  const open = useSignal(false);
+interface Props {
+  steps: Step[];
+  last: boolean;
+  live: Live | undefined;
+  all: boolean; // is everything to be shown?
+  path: string; // of the branch
+}
+
+export function Steps({ steps, last, live, all, path }: Props) {
+  const open = fold((steps[0]?.message.id ?? '') + 'steps');
   const quiet = steps.filter((s) => s.call && (s.call.tool === 'read' || s.call.tool === 'search') && !failed(s));
-  if (quiet.length === steps.length && steps.length > 6 && !open.value) {
+  if (quiet.length === steps.length && steps.length > 6 && !(open.value ?? all)) {
     const reads = steps.filter((s) => s.call?.tool === 'read').length;
     return (
       <div class="steps">
@@ -38,21 +48,21 @@ export function Steps({ steps, last, live }: { steps: Step[]; last: boolean; liv
   }
   return (
     <div class="steps">
-      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} />)}
+      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} all={all} path={path} />)}
     </div>
   );
 }
 
 const failed = (s: Step): boolean => !!s.result?.failed || !!s.call?.results?.some((r) => r.failed);
 
-function StepView({ s, last, live }: { s: Step; last: boolean; live: Live | undefined }) {
+function StepView({ s, last, live, all, path }: { s: Step } & Omit<Props, 'steps'>) {
   const p = s.call ?? s.result;
   const tool: Tool = s.call?.tool ?? 'other';
   const bad = failed(s);
   const lines = (s.call?.added ?? 0) + (s.call?.removed ?? 0);
   const byItself = (tool === 'edit' && lines > 0 && lines <= openLines) || (tool === 'shell' && (bad || last)) || (tool === 'other' && bad);
-  const choice = useSignal<boolean | undefined>(undefined);
-  const open = choice.value ?? byItself;
+  const choice = fold(s.message.id + (s.call ? 'call' : 'result') + p?.number);
+  const open = choice.value ?? (byItself || all);
   if (!p) return null;
   const result = s.call?.results?.[0] ?? s.result;
   return (
@@ -70,11 +80,17 @@ function StepView({ s, last, live }: { s: Step; last: boolean; live: Live | unde
           <Icon name="chevron" class="chev" />
         </span>
       </button>
-      {open && s.call && <Body tool={tool} call={s.call} />}
-      {open && !s.call && s.result && <Output part={s.result} />}
+      {open && s.call && <Body tool={tool} call={s.call} all={all} whole={wholeOf(path, s.message.id)} />}
+      {open && !s.call && s.result && <Output part={s.result} all={all} whole={wholeOf(path, s.message.id)(s.result)} />}
     </div>
   );
 }
+
+/** The address of a text that is shown in part. */
+const wholeOf = (path: string, id: string) => (p: Part): string => {
+  const [, , context = '', , branch = ''] = path.split('/');
+  return link(['c', context, 'm', p.id ?? id, String(p.number)], { b: decodeURIComponent(branch) });
+};
 
 const linesOf = (p: Part): number => (p.text ? p.text.replace(/\n$/, '').split('\n').length : 0);
 
@@ -83,7 +99,7 @@ function Waiting({ message, last, live }: { message: Message; last: boolean; liv
   return <span><span class="spin" aria-hidden="true" /> {message.at ? ago(message.at, now.value) : ''}, no result yet</span>;
 }
 
-function Body({ tool, call }: { tool: Tool; call: Part }) {
+function Body({ tool, call, all, whole }: { tool: Tool; call: Part; all: boolean; whole: (p: Part) => string }) {
   const results = call.results ?? [];
   const changes = tool === 'edit' ? changesOf(call.text) : [];
   return (
@@ -93,14 +109,14 @@ function Body({ tool, call }: { tool: Tool; call: Part }) {
         : tool === 'todo' ? <Todo text={call.text} />
         : tool === 'read' || tool === 'search' ? null
         : <pre class="out">{visible(pretty(call.text))}</pre>}
-      {results.filter((r) => tool !== 'edit' || r.failed).map((r) => <Output key={r.number} part={r} />)}
+      {results.filter((r) => tool !== 'edit' || r.failed).map((r) => <Output key={r.number} part={r} all={all} whole={whole(r)} />)}
     </>
   );
 }
 
 /** A result, of which the last lines are shown at first. */
-function Output({ part }: { part: Part }) {
-  const all = useSignal(false);
+function Output({ part, all: every, whole }: { part: Part; all: boolean; whole: string }) {
+  const all = useSignal(every);
   if (!part.text.trim()) return <p class="out t3">no output</p>;
   const lines = (part.text + (part.tail ? `\n… ${size(part.bytes - part.text.length - part.tail.length)} left out …\n` + part.tail : '')).replace(/\n$/, '').split('\n');
   const hidden = all.value ? 0 : Math.max(0, lines.length - outputLines);
@@ -108,6 +124,7 @@ function Output({ part }: { part: Part }) {
     <>
       {hidden > 0 && <button class="more" onClick={() => { all.value = true; }}>Show {counted(hidden, 'earlier line')}</button>}
       <pre class={part.failed ? 'out bad' : 'out'}><Ansi text={lines.slice(hidden).map(short).join('\n')} /></pre>
+      {part.tail && <a class="more" href={whole}>Open all {size(part.bytes)}</a>}
     </>
   );
 }

@@ -102,3 +102,31 @@ export function duration(from: string | undefined, to: string | undefined): stri
   if (s < 3600) return `${Math.floor(s / 60)} min${s % 60 && s < 600 ? ` ${s % 60} s` : ''}`;
   return `${Math.floor(s / 3600)} h ${Math.floor((s % 3600) / 60)} min`;
 }
+
+const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
+
+/** A number of tokens, in three figures. */
+export const tokens = (n: number): string => compact.format(n);
+
+interface Cost {
+  cost?: number;
+  unpriced: number;
+  estimated: number;
+}
+
+/** What steps cost: at least that much if some have no price, and nothing known if none has one. */
+export function money(c: Cost): string {
+  if (c.cost === undefined) return '–';
+  return (c.unpriced > 0 ? '≥ ' : '') + (c.estimated > 0 ? '~' : '') + '$' + (c.cost < 1000 ? c.cost.toFixed(2) : count(Math.round(c.cost)));
+}
+
+/** A prompt: as it was typed, with code between backticks set as code. */
+export function coded(text: string): ComponentChildren {
+  const out: ComponentChildren[] = [];
+  for (const [i, part] of text.slice(0, 1 << 20).split(/(```[^\n]*\n[^]*?(?:\n```|$)|`[^`\n]+`)/).entries()) {
+    if (i % 2 === 0) out.push(visible(part));
+    else if (part.startsWith('```')) out.push(<code class="block">{visible(part.replace(/^```[^\n]*\n/, '').replace(/\n```$/, ''))}</code>);
+    else out.push(<code>{visible(part.slice(1, -1))}</code>);
+  }
+  return out;
+}

@@ -1,18 +1,27 @@
-import { useSignal } from '@preact/signals';
-import type { Live, Message, Part, Turn } from './api';
+import type { ComponentChildren } from 'preact';
+import type { Live, Message, Part, Turn, UsageRow } from './api';
+import { fold } from './fold';
 import { Icon } from './icons';
-import { changed, go } from './route';
+import { changed, link } from './route';
 import { Prose } from './prose';
+import { Raw } from './raw';
 import { Steps, type Step } from './steps';
+import { writable } from './store';
 import { Attachment } from './attachment';
-import { count, counted, duration, T, timeOf, visible } from './text';
+import { coded, count, counted, duration, money, T, timeOf, tokens, visible } from './text';
+
+/** What is shown: prompts and last answers, turns, or everything. */
+export type Level = 1 | 2 | 3;
 
 interface Props {
   turn: Turn;
   messages: Message[];
   last: boolean;
   live: Live | undefined;
-  context: string;
+  level: Level;
+  path: string;
+  usage?: UsageRow | undefined;
+  fork?: ((t: Turn) => void) | undefined;
 }
 
 type Block =
@@ -22,41 +31,60 @@ type Block =
   | { kind: 'thought'; message: Message; part: Part; until: string | undefined }
   | { kind: 'steps'; message: Message; steps: Step[] }
   | { kind: 'mark'; message: Message; what: string; bad: boolean }
+  | { kind: 'book'; message: Message }
   | { kind: 'compact'; message: Message; part: Part | undefined };
 
 /** A turn: a prompt and everything up to the next one. */
-export function TurnView({ turn, messages, last, live }: Props) {
+export function TurnView({ turn, messages, last, live, level, path, usage, fork }: Props) {
   const calls = Object.values(turn.calls).reduce((a, b) => a + (b ?? 0), 0);
+  const blocks = shownOf(blocksOf(messages, level), level);
+  const end = blocks.findLast((b) => b.kind === 'steps');
   return (
     <article class={last ? 'turn last' : 'turn'} aria-label={turn.number ? `Turn ${turn.number}` : 'Before the first prompt'} aria-posinset={turn.number || undefined} aria-setsize={-1}>
       <header class="th">
         <b>{turn.number ? `Turn ${count(turn.number)}` : 'Before the first prompt'}</b>
-        <span class="num">{timeOf(turn.at)}</span>
-        <span class="num">{duration(turn.at, turn.until)}</span>
-        {calls > 0 && <span class="num">{counted(calls, 'call')}</span>}
-        {turn.failed > 0 && <span class="del num">{count(turn.failed)} failed</span>}
+        <span class="first ell"><T s={turn.prompt} /></span>
+        <span class="num fig">{timeOf(turn.at)}</span>
+        <span class="num fig">{duration(turn.at, turn.until)}</span>
+        {usage && <span class="num fig">{tokens(usage.total)} tokens</span>}
+        {usage && usage.cost !== undefined && <span class="num fig">{money(usage)}</span>}
+        {calls > 0 && !usage && <span class="num fig">{counted(calls, 'call')}</span>}
+        {turn.failed > 0 && <span class="del num fig">{count(turn.failed)} failed</span>}
         {turn.added + turn.removed > 0 && (
           <span class="num"><span class="add">+{count(turn.added)}</span> <span class="del">−{count(turn.removed)}</span></span>
         )}
         <span class="sp" />
-        <span class="num t3">#{count(turn.from)}–{count(turn.to - 1)}</span>
+        <span class="num t3 fig">#{count(turn.from)}–{count(turn.to - 1)}</span>
+        {fork && writable.value && turn.number > 0 && (
+          <button class="ghost" aria-label="Fork behind this turn" title="Fork behind this turn" onClick={() => fork(turn)}><Icon name="branch" /></button>
+        )}
         {turn.id && (
-          <button class="ghost" aria-label="Copy the link to this turn" onClick={() => copyLink(turn.id ?? '')}><Icon name="link" /></button>
+          <button class="ghost" aria-label="Copy the link to this turn" title="Copy the link to this turn" onClick={() => copyLink(turn.id ?? '')}><Icon name="link" /></button>
         )}
       </header>
-      {blocksOf(messages).map((b) => <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last} live={live} />)}
+      {blocks.map((b) => (
+        <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last && b === end} live={live} level={level} path={path} />
+      ))}
     </article>
   );
 }
 
-function copyLink(id: string): void {
-  const url = new URL(changed({ m: id, p: '' }), location.href);
-  void navigator.clipboard.writeText(url.href);
-  go(url.pathname + url.search, true);
+/** The blocks of a level: at the first, prompts and the last answer. */
+function shownOf(blocks: Block[], level: Level): Block[] {
+  if (level > 1) return blocks;
+  const end = blocks.findLastIndex((b) => b.kind === 'answer');
+  let begin = end;
+  while (begin > 0 && blocks[begin - 1]?.kind === 'answer') begin--;
+  return blocks.filter((b, i) => b.kind === 'prompt' || b.kind === 'mark' || b.kind === 'compact' || (i >= begin && i <= end && b.kind === 'answer'));
+}
+
+export function copyLink(id: string): void {
+  const url = new URL(changed({ m: id, p: '', not: '' }), location.href);
+  void navigator.clipboard?.writeText(url.href);
 }
 
 /** Puts parts together as they are read: steps that follow each other are one box. */
-function blocksOf(messages: Message[]): Block[] {
+function blocksOf(messages: Message[], level: Level): Block[] {
   const out: Block[] = [];
   const steps = (message: Message): Step[] => {
     const before = out[out.length - 1];
@@ -67,7 +95,10 @@ function blocksOf(messages: Message[]): Block[] {
   };
   for (const [i, m] of messages.entries()) {
     if (m.unavailable) out.push({ kind: 'mark', message: m, what: m.unavailable, bad: true });
-    if (m.bookkeeping) continue;
+    if (m.bookkeeping) {
+      if (level === 3) out.push({ kind: 'book', message: m });
+      continue;
+    }
     if (m.summary) {
       out.push({ kind: 'compact', message: m, part: m.parts.find((p) => p.kind === 'text') });
       continue;
@@ -91,28 +122,45 @@ function blocksOf(messages: Message[]): Block[] {
   return out;
 }
 
-function BlockView({ b, last, live }: { b: Block; last: boolean; live: Live | undefined }) {
-  const mark = { 'data-id': b.message.id, 'data-position': b.message.position };
+interface BlockProps {
+  b: Block;
+  last: boolean;
+  live: Live | undefined;
+  level: Level;
+  path: string;
+}
+
+function BlockView({ b, last, live, level, path }: BlockProps) {
+  const m = b.message;
+  const mark = { 'data-id': m.id, 'data-position': m.position, tabIndex: -1 };
+  const raw = level === 3 && <Raw path={path} id={m.id} />;
+  const key = m.id + b.kind + ('part' in b ? b.part?.number : '');
+  const whole = 'part' in b && b.part?.tail ? link(['c', path.split('/')[2] ?? '', 'm', m.id, String(b.part.number)], { b: decodeURIComponent(path.split('/')[4] ?? '') }) : undefined;
   switch (b.kind) {
     case 'prompt':
-      return <Prompt {...mark} parts={b.parts} message={b.message} />;
+      return <Prompt mark={mark} parts={b.parts} message={m} raw={raw} all={level === 3} />;
     case 'answer':
-      return b.message.voice === 'system'
-        ? <Folded {...mark} title="System" text={b.part.text} />
-        : <div {...mark}><Prose text={b.part.text} tail={b.part.tail} bytes={b.part.bytes} /></div>;
+      return m.voice === 'system'
+        ? <div {...mark}><Folded name={key} title="System" text={b.part.text} open={level === 3} />{raw}</div>
+        : <div {...mark}><Prose text={b.part.text} tail={b.part.tail} bytes={b.part.bytes} whole={whole} />{raw}</div>;
     case 'inserted':
-      return <Folded {...mark} title="Inserted by the tool" text={b.part.text} />;
-    case 'thought':
-      return <Folded {...mark} title={'Thought' + (duration(b.message.at, b.until) && ' for ' + duration(b.message.at, b.until))} text={b.part.text} think />;
+      return <div {...mark}><Folded name={key} title="Inserted by the tool" text={b.part.text} open={level === 3} /></div>;
+    case 'thought': {
+      const took = duration(m.at, b.until);
+      if (!b.part.text.trim()) return <p {...mark} class="think"><Icon name="think" /> Thought, not readable</p>;
+      return <div {...mark}><Folded name={key} title={'Thought' + (took && ' for ' + took)} text={b.part.text} think open={level === 3} />{raw}</div>;
+    }
     case 'steps':
-      return <div {...mark}><Steps steps={b.steps} last={last} live={live} /></div>;
+      return <div {...mark}><Steps steps={b.steps} last={last} live={live} all={level === 3} path={path} />{raw}</div>;
     case 'mark':
       return <p {...mark} class={b.bad ? 'gap bad' : 'gap'}><Icon name="warning" /> <T s={b.what} /></p>;
+    case 'book':
+      return <div {...mark} class="book"><span class="ell"><T s={m.role + ' ' + (m.parts[0]?.text.slice(0, 200) ?? '')} /></span>{raw}</div>;
     case 'compact':
       return (
         <div {...mark}>
           <p class="compact">The conversation was compacted here</p>
-          {b.part && <Folded title="Summary" text={b.part.text} />}
+          {b.part && <Folded name={key} title="Summary" text={b.part.text} open={level === 3} />}
         </div>
       );
   }
@@ -120,35 +168,54 @@ function BlockView({ b, last, live }: { b: Block; last: boolean; live: Live | un
 
 const promptLines = 24;
 
-function Prompt({ parts, message, ...mark }: { parts: Part[]; message: Message }) {
-  const open = useSignal(false);
+interface PromptProps {
+  parts: Part[];
+  message: Message;
+  mark: Record<string, string | number>;
+  raw: ComponentChildren;
+  all: boolean;
+}
+
+function Prompt({ parts, message, mark, raw, all }: PromptProps) {
+  const by = fold(message.id + 'prompt');
+  const open = by.value ?? all;
   const text = parts.filter((p) => p.kind === 'text').map((p) => p.said ?? p.text + (p.tail ? '\n…\n' + p.tail : '')).join('\n').trim();
   const lines = text.split('\n');
-  const folded = lines.length > promptLines && !open.value;
+  const folded = lines.length > promptLines && !open;
   const files = parts.filter((p) => p.kind === 'attachment');
   return (
     <div class="prompt" {...mark}>
-      <div class="said" dir="auto">{visible(folded ? lines.slice(0, 16).join('\n') : text)}</div>
+      <div class="said" dir="auto">{coded(folded ? lines.slice(0, 16).join('\n') : text)}</div>
       {lines.length > promptLines && (
-        <button class="link" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}>
-          {open.value ? 'Show less' : `Show ${counted(lines.length - 16, 'more line')}`}
+        <button class="link" aria-expanded={open} onClick={() => { by.value = !open; }}>
+          {open ? 'Show less' : `Show ${counted(lines.length - 16, 'more line')}`}
         </button>
       )}
       {files.length > 0 && <div class="att">{files.map((p) => <Attachment key={p.number} part={p} message={message} />)}</div>}
+      {raw}
     </div>
   );
 }
 
-function Folded({ title, text, think, ...mark }: { title: string; text: string; think?: boolean }) {
-  const open = useSignal(false);
+interface FoldedProps {
+  name: string;
+  title: string;
+  text: string;
+  think?: boolean;
+  open: boolean;
+}
+
+function Folded({ name, title, text, think, open: byItself }: FoldedProps) {
+  const by = fold(name);
+  const open = by.value ?? byItself;
   return (
-    <div {...mark}>
-      <button class="think" aria-expanded={open.value} onClick={() => { open.value = !open.value; }}>
+    <>
+      <button class="think" aria-expanded={open} onClick={() => { by.value = !open; }}>
         <Icon name={think ? 'think' : 'list'} />
         {title}
-        {!open.value && <i class="ell"><T s={text.slice(0, 200)} /></i>}
+        {!open && <i class="ell"><T s={text.slice(0, 200)} /></i>}
       </button>
-      {open.value && <div class={think ? 'said thought' : 'said thought t2'} dir="auto">{visible(text)}</div>}
-    </div>
+      {open && <div class={think ? 'said thought' : 'said thought t2'} dir="auto">{visible(text)}</div>}
+    </>
   );
 }

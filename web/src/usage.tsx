@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { get } from './api';
 import { base } from './library';
 import { link } from './route';
-import { count, counted, T } from './text';
+import {count, counted, money, T, tokens} from './text';
 
 interface Counts {
   steps: number;
@@ -64,7 +64,7 @@ export function Usage(_: { parts: string[] }) {
         {failed.value && <p class="gap bad" role="alert"><T s={failed.value} /></p>}
         {sum && (
           <dl class="figures">
-            <Figure name="Tokens" value={short(sum.total)} note={`${short(sum.output)} of output`} />
+            <Figure name="Tokens" value={tokens(sum.total)} note={`${tokens(sum.output)} of output`} />
             <Figure name="Steps" value={count(sum.steps)} note={counted(sum.contexts, 'context')} />
             <Figure name="Cost" value={money(sum)} note={sum.unpriced > 0 ? `${counted(sum.unpriced, 'step')} without a price` : `prices of ${sum.prices}`} />
             <Figure name="Estimated" value={sum.steps ? Math.round((100 * sum.estimated) / sum.steps) + ' %' : '–'} note="of the steps record no tokens" />
@@ -87,16 +87,6 @@ function Figure({ name, value, note }: { name: string; value: string; note: stri
   return <div><dt>{name}</dt><dd class="num">{value}</dd><dd class="s t3">{note}</dd></div>;
 }
 
-const compact = new Intl.NumberFormat('en', { notation: 'compact', maximumSignificantDigits: 3 });
-const short = (n: number): string => compact.format(n);
-
-/** What steps cost: at least that much if some have no price, and nothing known if none has one. */
-function money(c: Counts): string {
-  if (c.cost === undefined) return '–';
-  const text = '$' + (c.cost < 10 ? c.cost.toFixed(2) : count(Math.round(c.cost)));
-  return (c.unpriced > 0 ? '≥ ' : '') + (c.estimated > 0 ? '~' : '') + text;
-}
-
 const dayLength = 86_400_000;
 
 /** New tokens of each day, and below, on a scale of its own, what was read from a cache. */
@@ -113,7 +103,7 @@ function Days({ rows }: { rows: Row[] }) {
   const width = 10;
   return (
     <figure class="plot">
-      <figcaption>New tokens by day, the highest {short(high)}; below, read from a cache, the highest {short(cached)}</figcaption>
+      <figcaption>New tokens by day, the highest {tokens(high)}; below, read from a cache, the highest {tokens(cached)}</figcaption>
       <svg viewBox={`0 0 ${shown.length * width} 160`} preserveAspectRatio="none" role="img" aria-label="New tokens by day; the table has the numbers">
         {shown.map((d, i) => {
           const r = known.get(d);
@@ -153,8 +143,8 @@ function Table({ title, rows, name, to }: { title: string; rows: Row[]; name: (r
             return (
               <tr key={r.key + (r.context ?? '')}>
                 <td class="ell">{href ? <a href={href}><T s={name(r)} /></a> : <T s={name(r)} />}</td>
-                <td class="r num">{short(r.total)}</td>
-                <td class="r num">{short(r.output)}</td>
+                <td class="r num">{tokens(r.total)}</td>
+                <td class="r num">{tokens(r.output)}</td>
                 <td class="r num">{money(r)}</td>
               </tr>
             );

@@ -1,0 +1,324 @@
+// The column in which a conversation is read. It holds a window of the branch, scrolls natively inside of it, and never
+// moves what is read.
+import { useSignal, type Signal } from '@preact/signals';
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
+import { get, Problem, segment, type Branch, type Context, type Message, type Turn, type UsageRow } from './api';
+import { Icon } from './icons';
+import { useKeys } from './keys';
+import { listen, live } from './live';
+import { changed, go, query } from './route';
+import { counted, T } from './text';
+import { TurnView, type Level } from './turn';
+import { messageWindow, type Place, type Window } from './window';
+
+const near = 48; // pixels from the end, in which new messages are followed
+const quiet = 15_000; // ms between two announcements
+const paint = 100; // ms between two looks at what was appended
+
+export interface Reading {
+  from: number;
+  to: number;
+}
+
+interface Props {
+  c: Context;
+  branch: string;
+  branches: Branch[];
+  level: Level;
+  reading: Signal<Reading>;
+  length: Signal<number>;
+  usage: Map<string, UsageRow>;
+  fork: (t: Turn) => void;
+}
+
+interface Anchor {
+  id: string;
+  top: number;
+}
+
+/** The place that an address names; none is the end. */
+async function placeOf(path: string, q: URLSearchParams): Promise<Place | undefined> {
+  const [m, p, turn, at] = ['m', 'p', 'turn', 'at'].map((name) => q.get(name));
+  if (m) return { around: m, before: 40, after: 80 };
+  if (p) return { from: Math.max(0, Number(p) - 40), to: Number(p) + 80 };
+  if (turn) {
+    const found = await get<{ turns: Turn[] }>(path + '/turns', { from: turn, limit: 1 });
+    const first = found.turns[0];
+    if (first) go(changed({ turn: '', p: first.id ? '' : first.from, m: first.id }), true);
+    return undefined;
+  }
+  if (at) {
+    const last = await get<{ turns: Turn[] }>(path + '/turns', { limit: 1 });
+    const day = new Date(last.turns[0]?.at ?? Date.now());
+    const [h, min] = at.split(':').map(Number);
+    day.setHours(h ?? 0, min ?? 0, 0, 0);
+    const found = await get<{ from: number }>(path + '/parts', { at: day.toISOString(), after: 1 });
+    go(changed({ at: '', p: found.from, m: '' }), true);
+    return undefined;
+  }
+  return { last: 120 };
+}
+
+export function Talk({ c, branch, branches, level, reading, length, usage, fork }: Props) {
+  const path = `/contexts/${segment(c.id)}/branches/${segment(branch)}`;
+  const list = useMemo(() => messageWindow(path), [path]);
+  const missed = useSignal(0);
+  const said = useSignal('');
+  const saidAt = useRef(0);
+  const following = useRef(false);
+  const scroll = useRef<HTMLDivElement>(null);
+  const anchor = useRef<Anchor | undefined>(undefined);
+  const q = query.value;
+  const [m, p] = [q.get('m'), q.get('p')];
+  const w = list.win.value;
+
+  const top = () => scroll.current?.getBoundingClientRect().top ?? 0;
+  const element = (id: string) => scroll.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
+  /** Where what is read stands. */
+  const here = (): Anchor | undefined => {
+    const edge = top();
+    for (const el of scroll.current?.querySelectorAll<HTMLElement>('[data-id]') ?? []) {
+      const r = el.getBoundingClientRect();
+      if (r.height > 0 && r.bottom - edge > 40) return { id: el.dataset['id'] ?? '', top: r.top - edge };
+    }
+    return undefined;
+  };
+  const hold = () => { anchor.current = here(); };
+  const keep = (a: Anchor | undefined) => {
+    const el = a && element(a.id);
+    if (scroll.current && el) scroll.current.scrollTop += el.getBoundingClientRect().top - top() - a.top;
+  };
+
+  useLayoutEffect(() => {
+    const box = scroll.current;
+    if (!box || !w) return;
+    length.value = w.length;
+    const a = anchor.current;
+    anchor.current = undefined;
+    if (a) keep(a);
+    else if (following.current) box.scrollTop = box.scrollHeight;
+    look();
+  }, [w, level]);
+  // Texts and images get their heights later: what is read stays where it is.
+  const steady = useRef<Anchor | undefined>(undefined);
+  useEffect(() => {
+    const box = scroll.current;
+    const grown = new ResizeObserver(() => {
+      if (following.current && box) box.scrollTop = box.scrollHeight;
+      else keep(steady.current);
+    });
+    if (box?.firstElementChild) grown.observe(box.querySelector('.turns') ?? box.firstElementChild);
+    return () => grown.disconnect();
+  }, []);
+
+  const open = async () => {
+    const kept = (history.state as { anchor?: Anchor } | null)?.anchor;
+    const place = kept ? { around: kept.id, before: 40, after: 80 } : await placeOf(path, query.value);
+    if (!place) return;
+    following.current = !!place['last'];
+    missed.value = 0;
+    const there = m && !kept ? element(m) : undefined;
+    if (!there) {
+      if (kept) anchor.current = kept;
+      if (!(await list.show(place)) && m) await elsewhere(m);
+    }
+    if (m && !kept) element(m)?.scrollIntoView({ block: 'start' });
+    else if (p && !kept) position(Number(p))?.scrollIntoView({ block: 'start' });
+    look();
+  };
+  const position = (n: number): HTMLElement | undefined => {
+    const all = [...(scroll.current?.querySelectorAll<HTMLElement>('[data-position]') ?? [])];
+    return all.find((el) => Number(el.dataset['position']) >= n) ?? all[all.length - 1];
+  };
+  /** Opens a branch that shows a message which this one does not. */
+  const elsewhere = async (id: string) => {
+    for (const b of branches.filter((x) => x.name !== branch).slice(0, 200)) {
+      try {
+        await get<Message>(`/contexts/${segment(c.id)}/branches/${segment(b.name)}/parts`, { around: id });
+        go(changed({ b: b.name, not: branch }), true);
+        return;
+      } catch (e) {
+        if (!(e instanceof Problem)) return;
+      }
+    }
+    list.failed.value = 'No branch shows this message any more';
+  };
+  useEffect(() => {
+    open().catch((e: unknown) => { list.failed.value = e instanceof Error ? e.message : String(e); });
+  }, [m, p, q.get('turn'), q.get('at'), list]);
+
+  // What other processes append comes in at most ten times a second.
+  const growing = useRef(0);
+  useEffect(() => {
+    const stop = listen((e) => {
+      if (e.record === 'resync') return void list.show({ last: 120 });
+      if (e.record !== 'message' || e.context !== c.id || e.branch !== branch || growing.current) return;
+      growing.current = window.setTimeout(async () => {
+        growing.current = 0;
+        const now = list.win.value;
+        if (!now) return;
+        const grown = await get<{ messages: number }>(path);
+        const more = grown.messages - now.length;
+        if (more <= 0) return;
+        if (Date.now() - saidAt.current > quiet) {
+          saidAt.current = Date.now();
+          said.value = counted(more, 'new message');
+        }
+        if (!following.current) missed.value += more;
+        if (now.to < now.length) list.win.value = { ...now, length: grown.messages };
+        else {
+          if (!following.current) hold();
+          await list.grow(grown.messages);
+        }
+      }, paint);
+    });
+    return () => {
+      stop();
+      clearTimeout(growing.current);
+    };
+  }, [path]);
+
+  const looking = useRef(0);
+  const kept = useRef(0);
+  const onScroll = () => {
+    const now = list.win.value;
+    const box = scroll.current;
+    if (!box || !now) return;
+    const end = box.scrollHeight - box.scrollTop - box.clientHeight;
+    following.current = end < near && now.to >= now.length;
+    if (following.current) missed.value = 0;
+    if (!looking.current) looking.current = requestAnimationFrame(() => { looking.current = 0; look(); });
+    clearTimeout(kept.current);
+    kept.current = window.setTimeout(() => {
+      const a = following.current ? undefined : here();
+      history.replaceState(a ? { anchor: a } : null, '');
+    }, 200);
+  };
+  useEffect(() => () => clearTimeout(kept.current), []);
+
+  /** Sees what is in view, and loads more before its ends come near. */
+  const look = () => {
+    const box = scroll.current;
+    const now = list.win.value;
+    if (!box || !now) return;
+    const room = box.clientHeight;
+    const full = box.scrollHeight > 7 * room;
+    if (box.scrollTop < 2 * room) void list.more(true, full, hold);
+    else if (box.scrollHeight - box.scrollTop - room < 2 * room) void list.more(false, full, hold);
+    steady.current = here();
+    const edge = top();
+    let [from, to] = [-1, 0];
+    for (const el of box.querySelectorAll<HTMLElement>('[data-position]')) {
+      const r = el.getBoundingClientRect();
+      if (r.bottom > edge + 60 && r.height > 0 && from < 0) from = Number(el.dataset['position']);
+      if (r.top < edge + room) to = Number(el.dataset['position']);
+    }
+    if (from >= 0 && (reading.value.from !== from || reading.value.to !== to)) reading.value = { from, to: Math.max(to, from) };
+    for (const turn of box.querySelectorAll<HTMLElement>('.turn')) {
+      const prompt = turn.querySelector('.prompt');
+      const gone = !!prompt && prompt.getBoundingClientRect().bottom < edge + 36 && turn.getBoundingClientRect().bottom > edge;
+      turn.toggleAttribute('data-gone', gone);
+    }
+  };
+
+  const toEnd = () => {
+    following.current = true;
+    missed.value = 0;
+    const now = list.win.value;
+    if (m || p) go(changed({ p: '', m: '' }));
+    else if (now && now.to >= now.length && scroll.current) scroll.current.scrollTop = scroll.current.scrollHeight;
+    else void list.show({ last: 120 });
+  };
+  useTalkKeys(scroll, toEnd, () => {
+    following.current = false;
+    if (list.win.value?.from === 0 && scroll.current) scroll.current.scrollTop = 0;
+    else go(changed({ p: 0, m: '' }));
+  }, () => { following.current = false; });
+
+  const l = live.value.find((x) => x.context === c.id && x.branch === branch);
+  return (
+    <div class="talk">
+      <div class="scroll" ref={scroll} onScroll={onScroll} tabIndex={0} aria-label="Conversation">
+        {list.failed.value && <p class="gap bad" role="alert"><T s={list.failed.value} /></p>}
+        <div class="turns" role="feed" aria-busy={!w}>
+          {w ? turnsIn(w).map(({ turn, messages }) => (
+            <TurnView key={turn.number} turn={turn} messages={messages} last={w.to >= w.length && turn.to >= w.length} live={l} level={level}
+              path={path} usage={usage.get(turn.id ?? '')} fork={fork} />
+          )) : !list.failed.value && <Skeleton />}
+          {w && w.length === 0 && <EmptyBranch id={c.id} branch={branch} />}
+        </div>
+      </div>
+      {missed.value > 0 && <button class="pill" onClick={toEnd}>{counted(missed.value, 'new message')} <Icon name="down" /></button>}
+      <p class="vh" role="status">{said.value}</p>
+    </div>
+  );
+}
+
+function turnsIn(w: Window): { turn: Turn; messages: Message[] }[] {
+  return w.turns.map((turn) => ({ turn, messages: w.messages.filter((m) => m.position >= turn.from && m.position < turn.to) }))
+    .filter((t) => t.messages.length > 0);
+}
+
+function Skeleton() {
+  return <div class="skeleton" aria-hidden="true">{[72, 96, 54, 88, 64].map((width) => <i style={{ width: width + '%' }} />)}</div>;
+}
+
+function EmptyBranch({ id, branch }: { id: string; branch: string }) {
+  return (
+    <div class="empty">
+      <p>No messages yet</p>
+      {/^[A-Za-z0-9._/-]+$/.test(branch) && <code>ctxtool append {id.slice(0, 8)} --branch {branch} "…"</code>}
+    </div>
+  );
+}
+
+/** Moves through turns and messages, and opens what they fold. */
+function useTalkKeys(scroll: { current: HTMLDivElement | null }, toEnd: () => void, toBegin: () => void, leave: () => void): void {
+  const edge = () => scroll.current?.getBoundingClientRect().top ?? 0;
+  const turns = () => [...(scroll.current?.querySelectorAll<HTMLElement>('.turn') ?? [])];
+  const current = () => turns().find((t) => t.getBoundingClientRect().bottom > edge() + 48);
+  const turn = (by: number) => {
+    const all = turns();
+    const now = current();
+    const at = now ? all.indexOf(now) : 0;
+    leave();
+    if (by < 0 && now && now.getBoundingClientRect().top < edge() - 8) now.scrollIntoView({ block: 'start' });
+    else if (all[at + by]) all[at + by]?.scrollIntoView({ block: 'start' });
+    else if (by > 0) toEnd();
+  };
+  const message = (by: number) => {
+    const all = [...(scroll.current?.querySelectorAll<HTMLElement>('[data-id]') ?? [])];
+    const focused = (document.activeElement as HTMLElement | null)?.closest<HTMLElement>('[data-id]');
+    const first = all.findIndex((el) => el.getBoundingClientRect().top >= edge() + 30);
+    const at = focused && all.includes(focused) ? all.indexOf(focused) + by : first;
+    leave();
+    all[at]?.focus({ preventScroll: true });
+    all[at]?.scrollIntoView({ block: 'nearest' });
+  };
+  const change = (by: number) => {
+    const all = [...(scroll.current?.querySelectorAll<HTMLElement>('.diff') ?? [])];
+    const tops = all.map((el) => el.getBoundingClientRect().top - edge() - 44);
+    const at = by > 0 ? tops.findIndex((t) => t > 8) : tops.findLastIndex((t) => t < -8);
+    leave();
+    all[at]?.scrollIntoView({ block: 'start' });
+  };
+  const folds = (all: boolean) => {
+    const focused = document.activeElement;
+    const within = all ? current() : (focused?.closest('[data-id]') ?? current());
+    const buttons = [...(within?.querySelectorAll<HTMLButtonElement>('button[aria-expanded]') ?? [])];
+    const opens = buttons.some((b) => b.getAttribute('aria-expanded') === 'false');
+    for (const b of all ? buttons.filter((x) => (x.getAttribute('aria-expanded') === 'false') === opens) : buttons.slice(0, 1)) b.click();
+  };
+  useKeys('Reading', [
+    { keys: 'j | ]', title: 'Next turn', run: () => turn(1) },
+    { keys: 'k | [', title: 'Previous turn', run: () => turn(-1) },
+    { keys: 'J', title: 'Next message', run: () => message(1) },
+    { keys: 'K', title: 'Previous message', run: () => message(-1) },
+    { keys: '}', title: 'Next changed file', run: () => change(1) },
+    { keys: '{', title: 'Previous changed file', run: () => change(-1) },
+    { keys: 'g g', title: 'Beginning', run: toBegin },
+    { keys: 'G | End', title: 'End, and follow', run: toEnd },
+    { keys: 'o', title: 'Open or fold', run: () => folds(false) },
+    { keys: 'O', title: 'Open or fold all of this turn', run: () => folds(true) },
+  ], false);
+}

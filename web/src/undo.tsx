@@ -1,0 +1,44 @@
+// What was done last, and can be taken back.
+import { signal } from '@preact/signals';
+
+interface Offer {
+  text: string;
+  undo: () => Promise<void>;
+}
+
+const patience = 10_000; // ms
+export const offered = signal<Offer | undefined>(undefined);
+const failed = signal('');
+let timer = 0;
+
+/** Says what was done, and offers to take it back. */
+export function offer(text: string, undo: () => Promise<void>): void {
+  clearTimeout(timer);
+  failed.value = '';
+  offered.value = { text, undo };
+  timer = window.setTimeout(() => { offered.value = undefined; }, patience);
+}
+
+export async function undo(): Promise<void> {
+  const o = offered.value;
+  if (!o) return;
+  clearTimeout(timer);
+  try {
+    await o.undo();
+    offered.value = undefined;
+  } catch (e) {
+    failed.value = e instanceof Error ? e.message : String(e);
+  }
+}
+
+export function Undo() {
+  const o = offered.value;
+  if (!o) return null;
+  return (
+    <div class="undo" role="status">
+      <span>{o.text}</span>
+      {failed.value && <span class="del" role="alert">{failed.value}</span>}
+      <button class="link" onClick={() => void undo()}>Undo</button>
+    </div>
+  );
+}
