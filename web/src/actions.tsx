@@ -2,7 +2,7 @@
 import { get, patch, post, remove, segment, type Branch, type Context, type Turn } from './api';
 import { ask } from './dialog';
 import { link, go } from './route';
-import { T } from './text';
+import { counted, T } from './text';
 import { offer } from './undo';
 
 interface Trashed {
@@ -30,41 +30,48 @@ export function rename(c: Context, done: () => void): void {
   });
 }
 
-export function label(c: Context, done: () => void): void {
+/** Sets a label of contexts. */
+export function labelAll(all: Context[], done: () => void): void {
+  const now = all.length === 1 ? Object.entries(all[0]?.labels ?? {}).map(([k, v]) => `${k}=${v}`).join(', ') : '';
   ask({
     title: 'Set a label',
-    text: <>A label without a value is removed. {Object.keys(c.labels ?? {}).length > 0 && <>Now: <T s={Object.entries(c.labels ?? {}).map(([k, v]) => `${k}=${v}`).join(', ')} /></>}</>,
+    text: <>A label without a value is removed. {now && <>Now: <T s={now} /></>}</>,
     field: { label: 'Name=value', value: '' },
     button: 'Set',
     run: async (text) => {
       const [, name, value] = /^\s*([^=\s]+)\s*=\s*(.*?)\s*$/.exec(text) ?? [];
       if (!name) throw new Error('Write a name, an equals sign, and a value.');
-      const before = c.labels?.[name] ?? null;
-      await patch(contextOf(c.id), { labels: { [name]: value || null } });
+      for (const c of all) await patch(contextOf(c.id), { labels: { [name]: value || null } });
       done();
       offer(value ? `Label ${name} set` : `Label ${name} removed`, async () => {
-        await patch(contextOf(c.id), { labels: { [name]: before } });
+        for (const c of all) await patch(contextOf(c.id), { labels: { [name]: c.labels?.[name] ?? null } });
         done();
       });
     },
   });
 }
 
-/** Moves contexts to the trash; the page then shows the Library. */
-export function trash(c: Context): void {
+/** Moves a context to the trash; the page then shows the Library. */
+export const trash = (c: Context): void => trashAll([c], () => go('/'), () => go(link(['c', c.id])));
+
+/** Moves contexts to the trash. */
+export function trashAll(all: Context[], done: () => void, undone = done): void {
+  const one = all.length === 1 ? all[0] : undefined;
   ask({
-    title: 'Move the conversation to the trash?',
-    text: <>“<T s={c.title || 'Untitled'} />” and its branches. It can be restored until the trash is emptied.</>,
+    title: one ? 'Move the conversation to the trash?' : `Move ${counted(all.length, 'conversation')} to the trash?`,
+    text: <>{one && <>“<T s={one.title || 'Untitled'} />” and its branches. </>}Nothing is lost until the trash is emptied.</>,
     button: 'Move to the trash',
     run: async () => {
-      const item = await remove<Trashed>(contextOf(c.id));
-      go('/');
-      if (item) {
-        offer('Moved to the trash', async () => {
-          await restore(item.item);
-          go(link(['c', c.id]));
-        });
+      const items: string[] = [];
+      for (const c of all) {
+        const item = await remove<Trashed>(contextOf(c.id));
+        if (item) items.push(item.item);
       }
+      done();
+      offer('Moved to the trash', async () => {
+        for (const item of items) await restore(item);
+        undone();
+      });
     },
   });
 }

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get, segment, type Branch, type BranchMap, type Context, type Turn, type UsageRow } from './api';
-import { forkBehind, label, reload, rename, trash } from './actions';
+import { forkBehind, labelAll, reload, rename, trash } from './actions';
 import { Badge, Icon, toolName } from './icons';
 import { useKeys } from './keys';
 import { listen, live } from './live';
@@ -95,6 +95,13 @@ function View({ c, branch, branches, load }: Props) {
     const got = await get<{ turns: Turn[] }>(path + '/turns', { at: reading.value.from, limit: 1 });
     if (got.turns[0]) fork(got.turns[0]);
   };
+  const hit = async (by: number) => {
+    const got = await get<{ hits: { id: string; position: number }[] }>('/search', { q: q.get('q') ?? '', context: c.id, branch, limit: 200 });
+    const all = got.hits.sort((a, b) => a.position - b.position);
+    const now = all.findIndex((h) => h.id === q.get('m'));
+    const next = now >= 0 ? all[now + by] : by > 0 ? all.find((h) => h.position > reading.value.from) : all.findLast((h) => h.position < reading.value.from);
+    if (next) go(changed({ m: next.id, p: '' }), true);
+  };
   const detail = (d: Level) => go(changed({ d: d === 2 ? '' : d }), true);
   useKeys('This conversation', [
     { keys: 's', title: 'Search this conversation', run: () => go(link(['search'], { context: c.id })) },
@@ -111,7 +118,11 @@ function View({ c, branch, branches, load }: Props) {
       { keys: 'f', title: 'Fork here', run: () => void forkHere() },
       { keys: 'F2', title: 'Rename', run: () => rename(c, () => void load()) },
     ] : []),
-    { keys: 'Escape', title: 'Back', run: () => { if (panel.value) panel.value = false; else go('/'); } },
+    ...(q.get('q') ? [
+      { keys: 'n', title: 'Next hit', run: () => void hit(1) },
+      { keys: 'N', title: 'Previous hit', run: () => void hit(-1) },
+    ] : []),
+    { keys: 'Escape', title: 'Back', run: () => { if (panel.value) panel.value = false; else if (q.get('q')) history.back(); else go('/'); } },
   ]);
 
   const l = live.value.find((x) => x.context === c.id && x.branch === branch);
@@ -137,7 +148,7 @@ function View({ c, branch, branches, load }: Props) {
           { title: 'Copy the id', run: () => void navigator.clipboard?.writeText(c.id) },
           ...(writable.value ? [
             { title: 'Rename', run: () => rename(c, () => void load()) },
-            { title: 'Set a label', run: () => label(c, () => void load()) },
+            { title: 'Set a label', run: () => labelAll([c], () => void load()) },
             { title: 'Move to the trash', danger: true, run: () => trash(c) },
           ] : []),
         ]} />

@@ -1,14 +1,17 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
-import { get, type Context, type ContextList, type Live } from './api';
+import { useEffect, useMemo, useRef } from 'preact/hooks';
+import { labelAll, trashAll } from './actions';
+import type { Context, Live } from './api';
+import { contextList } from './contexts';
+import { Filters, since } from './filters';
 import { Badge, Icon } from './icons';
+import { useKeys } from './keys';
 import { changes, live, now } from './live';
 import { Rows } from './rows';
 import { changed, go, link, query } from './route';
 import { stateText, Switch } from './shell';
+import { writable } from './store';
 import { ago, count, counted, dayOf, T, timeOf } from './text';
-
-const page = 200;
 
 interface Row {
   kind: 'group' | 'context' | 'live';
@@ -19,73 +22,118 @@ interface Row {
   live?: Live;
 }
 
+const rest = 2000; // ms that the pointer is outside of the list before rows may move
+
 export function Library(_: { parts: string[] }) {
-  const list = useSignal<Context[]>([]);
-  const next = useSignal<string | undefined>('');
-  const failed = useSignal('');
-  const loading = useRef<AbortController>(undefined);
+  const all = useMemo(contextList, []);
+  const selected = useSignal<Set<string>>(new Set());
+  const inside = useRef(false);
+  const timer = useRef(0);
   const q = query.value;
   const group = q.get('group') ?? 'day';
   const sort = q.get('sort') ?? 'updated';
+  const conditions = ['sort', 'title', 'tool', 'model', 'project', 'label', 'since'].map((name) => q.get(name));
 
-  const load = async (from: string | undefined) => {
-    if (from === undefined) return;
-    loading.current?.abort();
-    const abort = new AbortController();
-    loading.current = abort;
-    try {
-      const got = await get<ContextList>('/contexts', {
-        limit: page, cursor: from, sort, outline: true, tool: q.get('tool') ?? '', model: q.get('model') ?? '',
-        label: [q.get('project') && 'project=' + q.get('project'), q.get('label')].filter((l): l is string => !!l), since: q.get('since') ?? '',
-      }, abort.signal);
-      list.value = from ? [...list.value, ...got.contexts] : got.contexts;
-      next.value = got.next;
-      failed.value = '';
-    } catch (e) {
-      if (!abort.signal.aborted) failed.value = e instanceof Error ? e.message : String(e);
-    }
-  };
-  useEffect(() => void load(''), [sort, q.get('tool'), q.get('model'), q.get('project'), q.get('label'), q.get('since')]);
+  useEffect(() => {
+    const title = q.get('title');
+    const wait = setTimeout(() => void all.begin({
+      sort, tool: q.get('tool') ?? '', model: q.get('model') ?? '', title: title ? `*${title.replace(/[*?[\]\\]/g, '?')}*` : '',
+      label: [q.get('project') && 'project=' + q.get('project'), q.get('label')].filter((l): l is string => !!l), since: since(q.get('since')),
+    }), title ? 120 : 0);
+    return () => clearTimeout(wait);
+  }, conditions);
   useSignalEffect(() => {
-    if (changes.value > 0) void load('');
+    if (changes.value > 0) void all.refresh(inside.current);
   });
+  useEffect(() => () => clearTimeout(timer.current), []);
+  const enter = () => {
+    clearTimeout(timer.current);
+    inside.current = true;
+  };
+  const leave = () => {
+    clearTimeout(timer.current);
+    timer.current = window.setTimeout(() => {
+      inside.current = false;
+      all.settle();
+    }, rest);
+  };
 
-  const rows = rowsOf(list.value, live.value, group);
+  const list = all.list.value;
+  const rows = rowsOf(list, conditions.slice(1).some(Boolean) ? [] : live.value, group);
+  const there = new Set(list.map((c) => c.id));
+  const fresh = all.waiting.value?.filter((c) => !there.has(c.id)).length ?? 0;
+  const mark = (r: Row) => {
+    if (!r.context) return;
+    const next = new Set(selected.value);
+    if (!next.delete(r.context.id)) next.add(r.context.id);
+    selected.value = next;
+  };
   return (
     <>
       <header class="bar">
         <h1>Library</h1>
-        <span class="t3 s num">{list.value.length > 0 && `${count(list.value.length)}${next.value ? '+' : ''} shown`}</span>
+        <span class="t3 s num">{list.length > 0 && `${count(list.length)}${all.next.value ? '+' : ''} shown`}</span>
         <span class="sp" />
+        <label class="pick s t2">
+          Sort
+          <select value={sort} onChange={(e) => go(changed({ sort: e.currentTarget.value === 'updated' ? '' : e.currentTarget.value }), true)}>
+            <option value="updated">newest</option>
+            <option value="created">created</option>
+            <option value="size">largest</option>
+            <option value="title">title</option>
+          </select>
+        </label>
         <span class="seg" role="group" aria-label="Group">
-          <Switch name="group" value="day" now={group}>Day</Switch>
+          <Switch name="group" value="" now={group === 'day' ? '' : group}>Day</Switch>
           <Switch name="group" value="project" now={group}>Project</Switch>
           <Switch name="group" value="none" now={group}>None</Switch>
         </span>
       </header>
-      <Filters />
-      {failed.value && <p class="gap bad" role="alert"><T s={failed.value} /></p>}
-      {list.value.length === 0 && next.value === undefined && !failed.value ? (
+      <Filters contexts={list} />
+      {all.failed.value && (
+        <p class="gap bad" role="alert"><T s={all.failed.value} /> <button class="link" onClick={() => void all.refresh(false)}>Try again</button></p>
+      )}
+      {list.length === 0 && all.loaded.value ? (
         <div class="empty">
-          <p>The store has no conversation like this yet.</p>
-          <code>ctxtool import</code>
+          <p>{conditions.slice(1).some(Boolean) ? 'No conversation meets these conditions' : 'The store has no conversation yet'}</p>
+          {!conditions.slice(1).some(Boolean) && <code>ctxtool import</code>}
         </div>
       ) : (
-        <Rows
-          rows={rows}
-          label="Contexts"
-          height={(r) => (r.kind === 'live' ? 53 : r.kind === 'group' ? 37 : 40)}
-          onEnd={() => void load(next.value || undefined)}
-          open={(r) => r.context && go(link(['c', r.context.id]))}
-        >
-          {(r) =>
-            r.kind === 'group' ? <Group title={r.title ?? ''} note={r.note ?? ''} />
-            : r.kind === 'live' && r.live ? <LiveRow l={r.live} />
-            : r.context ? <ContextRow c={r.context} group={group} /> : null
-          }
-        </Rows>
+        <div class="listed" onPointerEnter={enter} onPointerLeave={leave}>
+          {fresh > 0 && <button class="pill top" onClick={all.settle}>{count(fresh)} new</button>}
+          <Rows
+            rows={rows}
+            label="Contexts"
+            height={(r) => (r.kind === 'live' ? 53 : r.kind === 'group' ? 37 : 40)}
+            onEnd={() => void all.more()}
+            open={(r) => go(link(['c', r.context?.id ?? r.live?.context ?? '']))}
+            mark={mark}
+            marked={(r) => !!r.context && selected.value.has(r.context.id)}
+          >
+            {(r) =>
+              r.kind === 'group' ? <Group title={r.title ?? ''} note={r.note ?? ''} />
+              : r.kind === 'live' && r.live ? <LiveRow l={r.live} />
+              : r.context ? <ContextRow c={r.context} group={group} /> : null
+            }
+          </Rows>
+        </div>
       )}
+      {selected.value.size > 0 && <Selection ids={[...selected.value]} all={list} clear={() => { selected.value = new Set(); void all.refresh(false); }} />}
     </>
+  );
+}
+
+/** What can be done with the selected contexts. */
+function Selection({ ids, all, clear }: { ids: string[]; all: Context[]; clear: () => void }) {
+  const of = all.filter((c) => ids.includes(c.id));
+  useKeys('Selected conversations', [{ keys: 'Escape', title: 'Select none', run: clear }]);
+  return (
+    <div class="undo" role="region" aria-label="Selection">
+      <span class="num">{counted(ids.length, 'conversation')} selected</span>
+      {writable.value && <button class="link" onClick={() => labelAll(of, clear)}>Set a label</button>}
+      {writable.value && <button class="link del" onClick={() => trashAll(of, clear)}>Move to the trash</button>}
+      <button class="link" onClick={clear}>None</button>
+    </div>
   );
 }
 
@@ -121,6 +169,9 @@ function Group({ title, note }: { title: string; note: string }) {
   return (
     <div class="grp">
       <T class="ell" s={title} /> <span class="num">{note}</span>
+      {title !== 'Live' && (
+        <span class="cols" aria-hidden="true"><i class="br">branches</i><i class="ms">messages</i><i class="fs">lines</i><i class="up">changed</i></span>
+      )}
     </div>
   );
 }
@@ -170,20 +221,5 @@ function ContextRow({ c, group }: { c: Context; group: string }) {
       </span>
       <span class="r num up">{group === 'day' ? timeOf(c.updated_at) : c.updated_at ? dayOf(new Date(c.updated_at))[1] || dayOf(new Date(c.updated_at))[0] : ''}</span>
     </a>
-  );
-}
-
-function Filters() {
-  const q = query.value;
-  const on = ['project', 'tool', 'model', 'label', 'since'].filter((name) => q.get(name));
-  if (on.length === 0) return null;
-  return (
-    <div class="filters" role="group" aria-label="Conditions">
-      {on.map((name) => (
-        <a class="fil on" href={changed({ [name]: '' })} title="Remove this condition">
-          {name} <T s={q.get(name) ?? ''} /> <Icon name="close" />
-        </a>
-      ))}
-    </div>
   );
 }

@@ -10,9 +10,11 @@ interface Props<R> {
   children: (row: R) => ComponentChildren;
   onEnd?: () => void;
   open?: (row: R) => void;
+  mark?: (row: R) => void;
+  marked?: (row: R) => boolean;
 }
 
-export function Rows<R extends { key: string; kind?: string }>({ rows, label, height, children, onEnd, open }: Props<R>) {
+export function Rows<R extends { key: string; kind?: string }>({ rows, label, height, children, onEnd, open, mark, marked }: Props<R>) {
   const scroll = useRef<HTMLDivElement>(null);
   const [, draw] = useReducer((n: number) => n + 1, 0);
   const [at, setAt] = useState(-1);
@@ -55,19 +57,26 @@ export function Rows<R extends { key: string; kind?: string }>({ rows, label, he
     const step = by[e.key];
     const row = rows[at];
     if (step) move(...step);
-    else if (e.key === 'Enter' && row && open) open(row);
+    else if ((e.key === 'Enter' || e.key === 'o') && row && open) open(row);
+    else if (e.key === 'x' && row && mark) mark(row);
     else return;
     e.preventDefault();
   };
+  // The group of the first row in view stays on top.
+  const first = items.find((i) => i.end > (list.scrollOffset ?? 0))?.index ?? 0;
+  let head = first;
+  while (head > 0 && rows[head]?.kind !== 'group') head--;
+  const stuck = rows[head]?.kind === 'group' ? rows[head] : undefined;
   return (
     <div class="scroll" ref={scroll} tabIndex={0} role="listbox" aria-label={label} onKeyDown={onKeyDown}
       aria-activedescendant={at >= 0 ? 'row-' + at : undefined}>
+      {stuck && <div class="stuck" role="presentation">{children(stuck)}</div>}
       <div class="tall" style={{ height: list.getTotalSize() + 'px' }}>
         {items.map((item) => {
           const row = rows[item.index];
           return row && (
-            <div key={item.key as string} id={'row-' + item.index} class={item.index === at ? 'at sel' : 'at'} role={row.kind === 'group' ? 'presentation' : 'option'}
-              aria-selected={row.kind === 'group' ? undefined : item.index === at} style={{ transform: `translateY(${item.start}px)`, height: item.size + 'px' }}>
+            <div key={item.key as string} id={'row-' + item.index} class={'at' + (item.index === at ? ' sel' : '') + (marked?.(row) ? ' chosen' : '')} role={row.kind === 'group' ? 'presentation' : 'option'}
+              aria-selected={row.kind === 'group' ? undefined : (marked ? marked(row) : item.index === at)} style={{ transform: `translateY(${item.start}px)`, height: item.size + 'px' }}>
               {children(row)}
             </div>
           );

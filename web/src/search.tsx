@@ -2,7 +2,9 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { get, lines } from './api';
+import { since } from './filters';
 import { Icon } from './icons';
+import { Preview } from './preview';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
 import { counted, dayOf, T, timeOf, visible } from './text';
@@ -37,6 +39,8 @@ interface Match {
 
 const pause = 120; // ms without a key, before it asks
 
+const conditions = ['context', 'project', 'role', 'path', 'since', 'until'];
+
 export function Search(_: { parts: string[] }) {
   const q = query.value;
   const words = q.get('q') ?? '';
@@ -46,17 +50,20 @@ export function Search(_: { parts: string[] }) {
   const failed = useSignal('');
   const at = useSignal(-1);
   const list = useRef<HTMLDivElement>(null);
+  const given = conditions.map((name) => q.get(name));
   useEffect(() => {
     if (!words.trim()) {
       found.value = undefined;
+      stale.value = false;
       return;
     }
     stale.value = true;
     const abort = new AbortController();
     const timer = setTimeout(async () => {
       try {
-        found.value = mode === 'exact' ? await exact(words, abort.signal) : await get<Found>('/search', {
-          q: words, limit: 60, project: q.get('project') ?? '', role: [q.get('role') ?? ''].filter(Boolean), path: q.get('path') ?? '', since: q.get('since') ?? '',
+        found.value = mode === 'exact' ? await exact(words, q.get('context') ?? '', abort.signal) : await get<Found>('/search', {
+          q: words, limit: 60, context: q.get('context') ?? '', project: q.get('project') ?? '', role: rolesOf(q.get('role')), path: q.get('path') ?? '',
+          since: since(q.get('since')),
         }, abort.signal);
         at.value = -1;
         failed.value = '';
@@ -69,19 +76,21 @@ export function Search(_: { parts: string[] }) {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [words, mode, q.get('project'), q.get('role'), q.get('path'), q.get('since')]);
+  }, [words, mode, ...given]);
 
   const groups = grouped(found.value?.hits ?? []);
   const flat = groups.flatMap((g) => g.hits);
+  const chosen = flat[Math.max(0, at.value)];
   const onKeyDown = (e: KeyboardEvent) => {
+    if ((e.target as Element).matches('select')) return;
     const move = { ArrowDown: 1, ArrowUp: -1 }[e.key];
     if (move) {
       e.preventDefault();
       at.value = Math.max(0, Math.min(flat.length - 1, at.value + move));
       list.current?.querySelectorAll('.hit')[at.value]?.scrollIntoView({ block: 'nearest' });
-    } else if (e.key === 'Enter' && flat[at.value]) {
+    } else if (e.key === 'Enter' && chosen && !stale.value) {
       e.preventDefault();
-      go(to(flat[at.value] as Hit));
+      go(to(chosen, words));
     }
   };
   return (
@@ -94,46 +103,79 @@ export function Search(_: { parts: string[] }) {
             onInput={(e) => go(changed({ q: e.currentTarget.value }), true)} />
         </label>
         <span class="seg" role="group" aria-label="Mode">
-          <Switch name="mode" value="words" now={mode}>Words</Switch>
+          <Switch name="mode" value="" now={mode === 'words' ? '' : mode}>Words</Switch>
           <Switch name="mode" value="exact" now={mode}>Exact</Switch>
         </span>
       </header>
+      <Facets hits={flat} />
       {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
-      <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role="listbox" aria-label="Hits" tabIndex={0}>
-        {!words.trim() && <div class="empty"><p>Search what people and agents said, did and read</p></div>}
-        {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
-        {groups.map((g) => (
-          <section key={g.context} aria-label={g.title.slice(0, 200)}>
-            <h2 class="grp"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></h2>
-            {g.hits.map((h) => (
-              <a key={h.id + h.position} class={flat[at.value] === h ? 'hit sel' : 'hit'} role="option" aria-selected={flat[at.value] === h} href={to(h)} tabIndex={-1}>
-                <span class="s t3 num">
-                  <T s={h.role} /> · #{h.position} · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)} · <T s={branchesOf(h.branches)} />
-                  {h.partial && ' · some words are missing'}
-                </span>
-                <span class="snip"><Marked text={h.snippet} marks={h.marks} /></span>
-              </a>
-            ))}
-          </section>
-        ))}
-        {found.value && flat.length > 0 && (
-          <p class="t3 s pad">{found.value.behind > 0 ? `${counted(found.value.behind, 'commit')} are not in the index yet` : mode === 'words' ? 'The index has every commit.' : ''}</p>
-        )}
+      <div class="halves">
+        <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role="listbox" aria-label="Hits" tabIndex={0} aria-busy={stale.value}>
+          {!words.trim() && <div class="empty"><p>Search what people and agents said, did and read</p></div>}
+          {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
+          {groups.map((g) => (
+            <div key={g.context} role="group" aria-label={g.title.slice(0, 200) || 'Untitled'}>
+              <h2 class="grp"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></h2>
+              {g.hits.map((h) => (
+                <a key={h.id + h.position} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words)} tabIndex={-1}
+                  onPointerEnter={() => { at.value = flat.indexOf(h); }}>
+                  <span class="s t3 num">
+                    {h.role && <><T s={h.role} /> · </>}#{h.position}{h.created_at && <> · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)}</>} · <T s={branchesOf(h.branches)} />
+                    {h.partial && ' · some words are missing'}
+                  </span>
+                  <span class="snip"><Marked text={h.snippet} marks={h.marks} /></span>
+                </a>
+              ))}
+            </div>
+          ))}
+          {found.value && flat.length > 0 && (
+            <p class="t3 s pad">{found.value.behind > 0 ? `${counted(found.value.behind, 'commit')} are not in the index yet` : mode === 'words' ? 'The index has every commit.' : ''}</p>
+          )}
+        </div>
+        {chosen && chosen.branches[0] && <Preview context={chosen.context} branch={chosen.branches[0]} id={chosen.id} words={mode === 'words' ? words : ''} />}
       </div>
     </div>
   );
 }
 
-const to = (h: Hit): string => link(['c', h.context], { b: h.branches[0], m: h.id });
+const roles: [string, string][] = [['user', 'People'], ['assistant', 'Models'], ['tool', 'Tools']];
+const rolesOf = (role: string | null): string[] => (role ? [role] : []);
+
+/** Conditions, which stand in the address; none is hidden. */
+function Facets({ hits }: { hits: Hit[] }) {
+  const q = query.value;
+  const context = q.get('context');
+  return (
+    <div class="filters" role="group" aria-label="Conditions">
+      {context && (
+        <a class="fil on" href={changed({ context: '' })} title="Remove this condition">in <T s={hits[0]?.title || context.slice(0, 8)} /> <Icon name="close" /></a>
+      )}
+      <span class="seg" role="group" aria-label="Said by">
+        <Switch name="role" value="" now={q.get('role') ?? ''}>Anyone</Switch>
+        {roles.map(([value, title]) => <Switch name="role" value={value} now={q.get('role') ?? ''}>{title}</Switch>)}
+      </span>
+      <span class="seg" role="group" aria-label="When">
+        <Switch name="since" value="" now={q.get('since') ?? ''}>Any time</Switch>
+        <Switch name="since" value="7" now={q.get('since') ?? ''}>7 days</Switch>
+        <Switch name="since" value="30" now={q.get('since') ?? ''}>30 days</Switch>
+      </span>
+      {['project', 'path'].filter((name) => q.get(name)).map((name) => (
+        <a class="fil on" href={changed({ [name]: '' })} title="Remove this condition">{name} <T s={q.get(name) ?? ''} /> <Icon name="close" /></a>
+      ))}
+    </div>
+  );
+}
+
+const to = (h: Hit, words: string): string => link(['c', h.context], { b: h.branches[0], m: h.id, q: words });
 
 function branchesOf(all: string[]): string {
   if (all.length === 0) return 'on no branch';
   return (all[0] ?? '') + (all.length > 1 ? ` +${all.length - 1}` : '');
 }
 
-async function exact(regex: string, abort: AbortSignal): Promise<Found> {
+async function exact(regex: string, context: string, abort: AbortSignal): Promise<Found> {
   const hits: Hit[] = [];
-  for (const m of await lines<Match>('/grep', { regex, limit: 200 }, abort)) {
+  for (const m of await lines<Match>('/grep', { regex, context, limit: 200 }, abort)) {
     if (m.record !== 'match') continue;
     hits.push({ context: m.context, title: m.context.slice(0, 8), branches: m.branches, position: m.position, id: m.id, role: '', created_at: '', snippet: m.line.slice(0, 400), marks: [] });
   }

@@ -3,6 +3,7 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { get, Problem, segment, type Branch, type Context, type Message, type Turn, type UsageRow } from './api';
+import { markWords } from './found';
 import { Icon } from './icons';
 import { useKeys } from './keys';
 import { listen, live } from './live';
@@ -177,6 +178,9 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       clearTimeout(growing.current);
     };
   }, [path]);
+
+  const words = q.get('q') ?? '';
+  useEffect(() => markWords(scroll.current, words), [words]);
 
   const looking = useRef(0);
   const kept = useRef(0);

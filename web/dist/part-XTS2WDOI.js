@@ -1,1 +1,0 @@
-import{a,b}from"./part-CLSIGE6K.js";import"./part-DB4Y3JNG.js";import"./part-AHZNVETS.js";import"./part-KCFBKLTH.js";import"./part-BTPBPU4A.js";import"./part-JVS53XD4.js";export{a as Library,b as base};

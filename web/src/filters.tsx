@@ -1,0 +1,63 @@
+import type { Context } from './api';
+import { Icon, toolName } from './icons';
+import { base } from './library';
+import { changed, go, query } from './route';
+import { T } from './text';
+
+const days: [string, string][] = [['1', 'Today and yesterday'], ['7', '7 days'], ['30', '30 days']];
+const day = 86_400_000;
+
+/** The time from which contexts are listed, for a number of days. */
+export function since(days: string | null): string | undefined {
+  const n = Number(days);
+  if (!days || !Number.isFinite(n)) return undefined;
+  const midnight = new Date();
+  midnight.setHours(0, 0, 0, 0);
+  return new Date(midnight.getTime() - n * day).toISOString();
+}
+
+/** Conditions of the Library: a field for titles, and what the loaded contexts have to choose from. */
+export function Filters({ contexts }: { contexts: Context[] }) {
+  const q = query.value;
+  const values = (of: (c: Context) => string | undefined): string[] => [...new Set(contexts.map(of).filter((v): v is string => !!v))].sort();
+  return (
+    <div class="filters" role="group" aria-label="Conditions">
+      <label class="fil text">
+        <Icon name="search" />
+        <span class="vh">Title</span>
+        <input type="search" placeholder="Title" value={q.get('title') ?? ''} spellcheck={false} onInput={(e) => go(changed({ title: e.currentTarget.value }), true)} />
+      </label>
+      <Choice name="project" title="Project" values={values((c) => c.labels?.['project'])} shown={base} />
+      <Choice name="tool" title="Tool" values={values((c) => c.tool)} shown={toolName} />
+      <Choice name="model" title="Model" values={values((c) => c.model)} shown={(v) => v} />
+      <Choice name="since" title="Changed" values={days.map(([v]) => v)} shown={(v) => days.find(([d]) => d === v)?.[1] ?? v} />
+      {q.get('label') && (
+        <a class="fil on" href={changed({ label: '' })} title="Remove this condition"><T s={q.get('label') ?? ''} /> <Icon name="close" /></a>
+      )}
+    </div>
+  );
+}
+
+interface ChoiceProps {
+  name: string;
+  title: string;
+  values: string[];
+  shown: (v: string) => string;
+}
+
+function Choice({ name, title, values, shown }: ChoiceProps) {
+  const now = query.value.get(name) ?? '';
+  if (now) {
+    return <a class="fil on" href={changed({ [name]: '' })} title="Remove this condition"><T s={shown(now)} /> <Icon name="close" /></a>;
+  }
+  if (values.length === 0) return null;
+  return (
+    <label class="fil">
+      <span class="vh">{title}</span>
+      <select value="" onChange={(e) => go(changed({ [name]: e.currentTarget.value }))}>
+        <option value="">{title}</option>
+        {values.slice(0, 300).map((v) => <option value={v}>{shown(v).slice(0, 80)}</option>)}
+      </select>
+    </label>
+  );
+}
