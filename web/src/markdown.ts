@@ -1,40 +1,16 @@
-// Markdown of answers. What marked makes goes through DOMPurify, always last; both load with the first answer.
+// Markdown of answers. A worker makes HTML of it, and DOMPurify, always last, lets through what it may have.
 import DOMPurify from 'dompurify';
-import { Lexer, Marked, type Tokens } from 'marked';
+import type { Done, Task } from './worker';
 
-const longest = 256 << 10; // bytes that are read as Markdown
-const deepest = 32; // levels of blocks
-
-const escape = (s: string): string => s.replace(/[&<>"']/g, (c) => `&#${c.charCodeAt(0)};`);
-
-/** The address of a link, if it is one that may be opened. */
-function open(href: string): URL | undefined {
-  try {
-    const u = new URL(href);
-    return ['http:', 'https:', 'mailto:'].includes(u.protocol) ? u : undefined;
-  } catch {
-    return undefined;
-  }
+/** HTML that went through DOMPurify; the browser takes no other. */
+export interface Pure {
+  readonly pure: never;
 }
 
-const marked = new Marked({
-  gfm: true,
-  renderer: {
-    html: ({ text }: Tokens.HTML | Tokens.Tag) => escape(text),
-    heading({ tokens, depth }: Tokens.Heading) {
-      return `<h${Math.min(6, depth + 3)}>${this.parser.parseInline(tokens)}</h${Math.min(6, depth + 3)}>`;
-    },
-    image: ({ href, text }: Tokens.Image) => `<span class="noimage">image: ${escape(text)} <code>${escape(href)}</code></span>`,
-    checkbox: ({ checked }: Tokens.Checkbox) => (checked ? '☑ ' : '☐ '),
-    link({ href, tokens }: Tokens.Link) {
-      const inner = this.parser.parseInline(tokens);
-      const u = open(href);
-      if (!u) return inner;
-      const shown = inner.includes(u.host) || u.protocol === 'mailto:' ? '' : ` <span class="host">${escape(u.host)}</span>`;
-      return `<a href="${escape(u.href)}" target="_blank" rel="noopener noreferrer nofollow">${inner}</a>${shown}`;
-    },
-  },
-});
+const longest = 256 << 10; // characters that are read as Markdown
+const deepest = 32; // levels of blocks
+const patience = 2000; // ms for one text
+const kept = 400; // texts
 
 const allowed = {
   ALLOWED_TAGS: ['p', 'em', 'strong', 'del', 'code', 'pre', 'ul', 'ol', 'li', 'blockquote', 'h4', 'h5', 'h6', 'table', 'thead', 'tbody', 'tr', 'th', 'td', 'hr', 'br', 'a', 'span'],
@@ -48,14 +24,72 @@ function tooDeep(text: string): boolean {
   return text.split('\n').some((l) => (/^[\s>*+-]*/.exec(l)?.[0].match(/>/g)?.length ?? 0) > deepest || /^\s{140,}\S/.test(l));
 }
 
-/** Writes a text as Markdown into an element; false if it is to be shown as it is. */
-export function write(el: HTMLElement, text: string): boolean {
-  if (text.length > longest || tooDeep(text)) return false;
+interface Waiting extends Task {
+  done: (html: Pure | undefined) => void;
+}
+
+let worker: Worker | undefined;
+let queue: Waiting[] = [];
+let timer = 0;
+let number = 0;
+const made = new Map<string, Pure | undefined>();
+
+interface Policies {
+  createPolicy: (name: string, rules: { createScriptURL: (url: string) => string }) => { createScriptURL: (url: string) => string };
+}
+
+const policies = (window as { trustedTypes?: Policies }).trustedTypes;
+const address = policies?.createPolicy('worker', { createScriptURL: (url) => url });
+
+function start(): Worker {
+  const url = document.querySelector<HTMLMetaElement>('meta[name=worker]')?.content ?? '';
+  const w = new Worker(address?.createScriptURL(url) ?? url, { type: 'module' });
+  w.onmessage = (e: MessageEvent<Done>) => finish(e.data);
+  w.onerror = () => give();
+  return w;
+}
+
+function finish({ id, html }: Done): void {
+  const task = queue.find((t) => t.id === id);
+  if (!task) return;
+  queue = queue.filter((t) => t !== task);
+  watch();
+  let pure: Pure | undefined;
   try {
-    const html = marked.parser(new Lexer(marked.defaults).lex(text));
-    el.innerHTML = DOMPurify.sanitize(html, allowed) as unknown as string;
-    return true;
+    if (html !== undefined) pure = DOMPurify.sanitize(html, allowed) as unknown as Pure;
   } catch {
-    return false;
+    // It is shown as it is.
   }
+  if (made.size >= kept) made.delete(made.keys().next().value as string);
+  made.set(task.text, pure);
+  task.done(pure);
+}
+
+/** Gives the oldest text up, which holds the worker, and goes on with the others in another one. */
+function give(): void {
+  const first = queue.shift();
+  worker?.terminate();
+  worker = queue.length > 0 ? start() : undefined;
+  for (const { id, text } of queue) worker?.postMessage({ id, text } satisfies Task);
+  watch();
+  first?.done(undefined);
+}
+
+function watch(): void {
+  clearTimeout(timer);
+  if (queue.length > 0) timer = window.setTimeout(give, patience);
+}
+
+/** What a text is as Markdown, if it was made before; undefined if it is to be shown as it is. */
+export const ready = (text: string): { html: Pure | undefined } | undefined => (made.has(text) ? { html: made.get(text) } : undefined);
+
+/** Makes a text to HTML; undefined if it is to be shown as it is. */
+export function html(text: string): Promise<Pure | undefined> {
+  if (text.length > longest || tooDeep(text)) return Promise.resolve(undefined);
+  return new Promise((done) => {
+    worker ??= start();
+    queue.push({ id: ++number, text, done });
+    worker.postMessage({ id: number, text } satisfies Task);
+    if (queue.length === 1) watch();
+  });
 }

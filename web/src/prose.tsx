@@ -1,9 +1,9 @@
 // The text of an answer.
 import { useLayoutEffect, useRef, useState } from 'preact/hooks';
+import type * as Markdown from './markdown';
 import { size, visible } from './text';
 
-let write: ((el: HTMLElement, text: string) => boolean) | undefined;
-const loading = () => import('./markdown').then((m) => { write = m.write; });
+let markdown: typeof Markdown | undefined;
 
 interface Props {
   text: string;
@@ -13,27 +13,31 @@ interface Props {
   whole?: string | undefined;
 }
 
-/** An answer, as Markdown, or as it is until that is loaded, and where it is too long or too deep. */
+/** An answer: as it is at first, and where it is too long, too deep or too slow; else as Markdown. */
 export function Prose({ text, tail, bytes, whole }: Props) {
   const box = useRef<HTMLDivElement>(null);
-  const [plain, setPlain] = useState(false);
+  const [made, setMade] = useState(() => markdown?.ready(text)?.html);
+  useLayoutEffect(() => {
+    if (box.current && made) box.current.innerHTML = made as unknown as string;
+  }, [made]);
   useLayoutEffect(() => {
     let current = true;
-    const draw = () => {
-      if (current && box.current && write && !write(box.current, text)) setPlain(true);
+    const draw = async () => {
+      markdown ??= await import('./markdown');
+      const known = markdown.ready(text);
+      const html = known ? known.html : await markdown.html(text);
+      if (current) setMade(html);
     };
-    if (write) draw();
-    else void loading().then(draw);
+    void draw();
     return () => {
       current = false;
     };
   }, [text]);
   return (
     <div class="prose" dir="auto">
-      {plain ? <div class="said">{visible(text)}</div> : <div class="md" ref={box} />}
+      {made ? <div class="md" ref={box} /> : <div class="said">{visible(text)}</div>}
       {tail && <p class="t3">… {size(bytes - text.length - tail.length)} left out … {whole && <a class="link" href={whole}>Open all {size(bytes)}</a>}</p>}
       {tail && <p class="said">{visible(tail)}</p>}
     </div>
   );
 }
-

@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-7KMCQZFD.js";import"./part-OUJHW64R.js";import"./part-4M5QHFZ2.js";import"./part-KCFBKLTH.js";import"./part-BTPBPU4A.js";import"./part-JVS53XD4.js";export{a as Library,b as base};
