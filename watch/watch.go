@@ -21,7 +21,11 @@ import (
 const (
 	maxFolders = 1 << 16
 	maxFiles   = 1 << 12
+	maxArrived = 64
 )
+
+// unwatched is how long a folder that appeared or was renamed may have gone unwatched on a busy machine.
+const unwatched = time.Minute
 
 // Hints collects hints until Take. Several goroutines may use it.
 type Hints struct {
@@ -86,6 +90,7 @@ func New(o Options) *Hints {
 // collect takes the system's events as they come, so that the system's queue stays short however slow the reader is.
 func (h *Hints) collect() {
 	defer h.ended.Done()
+	var arrived []string // folders that came since the last rename
 	for {
 		select {
 		case e, ok := <-h.system.Events:
@@ -94,9 +99,15 @@ func (h *Hints) collect() {
 			}
 			if e.Has(fsnotify.Create) && h.below != nil && h.below(e.Name) {
 				h.Watch(e.Name)
+				h.markNew(e.Name)
+				arrived = append(arrived[max(0, len(arrived)-maxArrived+1):], e.Name)
 			}
 			if e.Has(fsnotify.Rename) && h.below != nil && h.below(e.Name) {
 				h.watchAgain(filepath.Dir(e.Name))
+				for _, dir := range arrived {
+					h.markNew(dir)
+				}
+				arrived = arrived[:0]
 			}
 			if e.Op != fsnotify.Chmod {
 				h.mark(e.Name)
@@ -120,6 +131,19 @@ func (h *Hints) watchAgain(dir string) {
 	for _, e := range entries {
 		if path := filepath.Join(dir, e.Name()); e.IsDir() && h.below(path) {
 			h.Watch(path)
+		}
+	}
+}
+
+// markNew records the files of a folder that changed shortly before it was watched: nothing told of these changes.
+func (h *Hints) markNew(dir string) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return // it is gone
+	}
+	for _, e := range entries {
+		if info, err := e.Info(); err == nil && time.Since(info.ModTime()) < unwatched {
+			h.mark(filepath.Join(dir, e.Name()))
 		}
 	}
 }
