@@ -8,6 +8,7 @@
 package export
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -53,6 +54,8 @@ type Options struct {
 	// Found is called for each finding, with the message at which the file shows it: nil for the title and names of
 	// branches. It may be nil. [redact.Options].Found is not called.
 	Found func(m *ctxdir.Message, text string, f redact.Finding)
+	// Missing is called by [Branch] and [AllBranches] for each message that is not in the file completely; it may be nil.
+	Missing func(m *ctxdir.Message, err error)
 }
 
 // ErrOptions reports options that cannot be used.
@@ -221,8 +224,12 @@ func (x *Writer) messages(ctx context.Context, b *ctxdir.Branch, from int64) err
 		if err != nil {
 			return err
 		}
-		if _, err := x.Message(ctx, m); err != nil {
+		missing, err := x.Message(ctx, m)
+		if err != nil {
 			return err
+		}
+		if missing = cmp.Or(m.Unavailable, missing); missing != nil && x.o.Missing != nil {
+			x.o.Missing(m, missing)
 		}
 	}
 	return nil

@@ -92,6 +92,9 @@ func TestRedacted(t *testing.T) {
 					t.Errorf("%s, tools %s: has %s", f, tools, h)
 				}
 			}
+			if f == HTML && strings.Contains(got, "<img") {
+				t.Error("an image without its content")
+			}
 			for k, n := range kinds {
 				if f != HTML || k != redact.Base64 { // an image gives way to its name
 					if marks := strings.Count(got, k.Replacement()); tools == ToolsFull && marks < n-2 || n > 0 && marks == 0 {

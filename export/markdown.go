@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/redact"
 	"github.com/ctxdir/ctxdir/transcript"
@@ -89,7 +90,7 @@ const foldColumns = 160
 
 // summarised is the summary of a call, in one line.
 func summarised(p *part) string {
-	summary := record.Shorten(oneLine(p.summary), foldColumns)
+	summary := conversation.Shorten(oneLine(p.summary), foldColumns)
 	if p.changes {
 		summary += " " + p.changed
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/dustin/go-humanize"
 	"github.com/rivo/uniseg"
 )
@@ -197,7 +197,7 @@ func (a *app) printTable(t *table) error {
 }
 
 // shorten cuts a text to a number of columns.
-func shorten(s string, columns int) string { return record.Shorten(s, columns) }
+func shorten(s string, columns int) string { return conversation.Shorten(s, columns) }
 
 // shortenFront cuts a text to a number of columns, and keeps its end.
 func shortenFront(s string, columns int) string {

@@ -6,7 +6,6 @@ import (
 	"unicode"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/rivo/uniseg"
 )
 
 // Problem is an error as one line; empty for none.
@@ -58,20 +57,4 @@ func payloadError(err error) error {
 		return e.Err
 	}
 	return err
-}
-
-// Shorten cuts a text to a number of columns.
-func Shorten(s string, columns int) string {
-	if uniseg.StringWidth(s) <= columns {
-		return s
-	}
-	var b strings.Builder
-	used := 0
-	for g := uniseg.NewGraphemes(s); g.Next(); {
-		if used += g.Width(); used > columns-1 {
-			break
-		}
-		b.WriteString(g.Str())
-	}
-	return b.String() + "…"
 }
