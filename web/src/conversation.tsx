@@ -5,7 +5,7 @@ import { Badge, Icon, toolName } from './icons';
 import { listen, live } from './live';
 import { MiniMap } from './minimap';
 import { Navigator } from './navigator';
-import { changed, go, query } from './route';
+import { changed, go, link, query } from './route';
 import { stateText } from './shell';
 import { base } from './library';
 import { count, counted, T } from './text';
@@ -188,6 +188,7 @@ function Talk({ c, branch, branches }: { c: Context; branch: string; branches: B
         <h1 class="ell"><T s={c.title || 'Untitled'} title /></h1>
         {l && <span class={'chip ' + (l.state === 'works' ? 'live' : 'warn')} title={stateText[l.state]}>{l.state}</span>}
         <span class="sp" />
+        <a class="btn" href={link(['c', c.id, 'export'], { b: branch })}>Export</a>
       </header>
       <div class="facts">
         <Branches branches={branches} now={branch} />

@@ -24,6 +24,7 @@ function screenOf(all: string[]): () => Promise<Screen> {
     case undefined:
       return () => import('./library').then((m) => m.Library);
     case 'c':
+      if (all[2] === 'export') return () => import('./export').then((m) => m.Export);
       return () => import('./conversation').then((m) => m.Conversation);
     case 'search':
       return () => import('./search').then((m) => m.Search);
@@ -41,7 +42,8 @@ function screenOf(all: string[]): () => Promise<Screen> {
 export function Shell() {
   const all = parts();
   const [screen, setScreen] = useState<{ of: string; show: Screen }>();
-  const of = all[0] ?? '';
+  const here = all[0] ?? '';
+  const of = here === 'c' ? `c/${all[2] ?? ''}` : here; // a context has several screens
   useEffect(() => {
     let current = true;
     void screenOf(all)().then((show) => {
@@ -55,14 +57,14 @@ export function Shell() {
   return (
     <div class="app">
       <a class="skip" href="#main">Skip to the content</a>
-      <Side here={of} />
+      <Side here={here} />
       <main class="main" id="main" tabIndex={-1}>
         <Connection />
         {Show && <Show key={all[0] === 'c' ? all[1] : ''} parts={all} />}
       </main>
       <nav class="tabbar" aria-label="Screens">
         {screens.map(([name, title, icon]) => (
-          <a href={link(name ? [name] : [])} aria-current={name === of ? 'page' : undefined}>
+          <a href={link(name ? [name] : [])} aria-current={name === here ? 'page' : undefined}>
             <Icon name={icon} />
             {title}
           </a>
