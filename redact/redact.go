@@ -177,8 +177,8 @@ func (r *Redactor) Find(text string) []Finding {
 func merged(text string, found []Finding) (all []Finding) {
 	for i := range found {
 		found[i].Start = beforeEscape(text, found[i].Start)
-		if end := found[i].End; text[end-1] == '\\' {
-			found[i].End = beforeEscape(text, end)
+		if end := beforeEscape(text, found[i].End); end > found[i].Start { // a word may be a backslash
+			found[i].End = end
 		}
 	}
 	slices.SortFunc(found, func(a, b Finding) int {
