@@ -44,6 +44,9 @@ var operations = []operation{
 	{method: "GET", path: "/v1/contexts/{context}/sizes", serve: (*Server).getSizes},
 	{method: "GET", path: "/v1/blobs/{sha256}", long: true, serve: (*Server).getBlob},
 
+	{method: "POST", path: "/v1/contexts/{context}/export", long: true, serve: (*Server).exportContext},
+	{method: "POST", path: "/v1/contexts/{context}/export/preview", long: true, serve: (*Server).previewExport},
+
 	{method: "GET", path: "/v1/files", serve: (*Server).listFiles},
 	{method: "GET", path: "/v1/search", serve: (*Server).search},
 	{method: "GET", path: "/v1/grep", long: true, serve: (*Server).grep},

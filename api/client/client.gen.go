@@ -126,6 +126,48 @@ func (e CheckSummaryRecord) Valid() bool {
 	}
 }
 
+// Defines values for ExportRequestFormat.
+const (
+	HTML     ExportRequestFormat = "html"
+	Jsonl    ExportRequestFormat = "jsonl"
+	Markdown ExportRequestFormat = "markdown"
+)
+
+// Valid indicates whether the value is a known member of the ExportRequestFormat enum.
+func (e ExportRequestFormat) Valid() bool {
+	switch e {
+	case HTML:
+		return true
+	case Jsonl:
+		return true
+	case Markdown:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for ExportRequestTools.
+const (
+	ExportRequestToolsFull  ExportRequestTools = "full"
+	ExportRequestToolsNone  ExportRequestTools = "none"
+	ExportRequestToolsShort ExportRequestTools = "short"
+)
+
+// Valid indicates whether the value is a known member of the ExportRequestTools enum.
+func (e ExportRequestTools) Valid() bool {
+	switch e {
+	case ExportRequestToolsFull:
+		return true
+	case ExportRequestToolsNone:
+		return true
+	case ExportRequestToolsShort:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for FailureRecord.
 const (
 	Failed FailureRecord = "failed"
@@ -453,6 +495,39 @@ func (e ReferenceOrigin) Valid() bool {
 	case ReferenceOriginMessage:
 		return true
 	case ReferenceOriginTool:
+		return true
+	default:
+		return false
+	}
+}
+
+// Defines values for SecretKind.
+const (
+	Base64 SecretKind = "base64"
+	Host   SecretKind = "host"
+	Key    SecretKind = "key"
+	Mail   SecretKind = "mail"
+	Path   SecretKind = "path"
+	Token  SecretKind = "token"
+	Word   SecretKind = "word"
+)
+
+// Valid indicates whether the value is a known member of the SecretKind enum.
+func (e SecretKind) Valid() bool {
+	switch e {
+	case Base64:
+		return true
+	case Host:
+		return true
+	case Key:
+		return true
+	case Mail:
+		return true
+	case Path:
+		return true
+	case Token:
+		return true
+	case Word:
 		return true
 	default:
 		return false
@@ -888,6 +963,63 @@ type Envelope struct {
 	Role       *string            `json:"role,omitempty"`
 	Type       *string            `json:"type,omitempty"`
 }
+
+// ExportPlace defines model for ExportPlace.
+type ExportPlace struct {
+	After  string `json:"after"`
+	Before string `json:"before"`
+
+	// ID Of the message; the title and names of branches have none
+	ID       *openapi_types.UUID `json:"id,omitempty"`
+	Position *int64              `json:"position,omitempty"`
+
+	// Text What would be replaced
+	Text string `json:"text"`
+}
+
+// ExportPreview defines model for ExportPreview.
+type ExportPreview struct {
+	// Kinds Every kind, in this order
+	Kinds []struct {
+		Count int64 `json:"count"`
+
+		// Kind keys and passwords; access tokens; e-mail addresses; home folders; private host names and addresses; long base64;
+		// the words of the request
+		Kind SecretKind `json:"kind"`
+
+		// Places The first one, and one with another text
+		Places []ExportPlace `json:"places"`
+	} `json:"kinds"`
+
+	// Missing Messages that the file would not have completely
+	Missing int64 `json:"missing"`
+}
+
+// ExportRequest defines model for ExportRequest.
+type ExportRequest struct {
+	// AllBranches Each message once: branches after the first from where they leave another
+	AllBranches *bool `json:"all_branches,omitempty"`
+
+	// Bookkeeping Also records that people do not read; JSON Lines always has them
+	Bookkeeping *bool `json:"bookkeeping,omitempty"`
+
+	// Branch Without it, the active branch
+	Branch  *string             `json:"branch,omitempty"`
+	Format  ExportRequestFormat `json:"format"`
+	Replace *[]SecretKind       `json:"replace,omitempty"`
+
+	// Tools How HTML and Markdown show calls of tools
+	Tools *ExportRequestTools `json:"tools,omitempty"`
+
+	// Words Words to replace
+	Words *[]string `json:"words,omitempty"`
+}
+
+// ExportRequestFormat defines model for ExportRequest.Format.
+type ExportRequestFormat string
+
+// ExportRequestTools How HTML and Markdown show calls of tools
+type ExportRequestTools string
 
 // Failure defines model for Failure.
 type Failure struct {
@@ -1406,6 +1538,10 @@ type Restored struct {
 	Missing  *int64              `json:"missing,omitempty"`
 	Path     string              `json:"path"`
 }
+
+// SecretKind keys and passwords; access tokens; e-mail addresses; home folders; private host names and addresses; long base64;
+// the words of the request
+type SecretKind string
 
 // Sizes defines model for Sizes.
 type Sizes struct {
@@ -2040,6 +2176,12 @@ type RewindBranchJSONRequestBody RewindBranchJSONBody
 // CommitChangesJSONRequestBody defines body for CommitChanges for application/json ContentType.
 type CommitChangesJSONRequestBody = Commit
 
+// ExportContextJSONRequestBody defines body for ExportContext for application/json ContentType.
+type ExportContextJSONRequestBody = ExportRequest
+
+// PreviewExportJSONRequestBody defines body for PreviewExport for application/json ContentType.
+type PreviewExportJSONRequestBody = ExportRequest
+
 // AddMomentJSONRequestBody defines body for AddMoment for application/json ContentType.
 type AddMomentJSONRequestBody = NewMoment
 
@@ -2417,6 +2559,46 @@ type ClientInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 	CommitChanges(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportContextWithBody Write a context as a file for people, or as JSON Lines
+	//
+	// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+	// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+	// that a sentence is a secret.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+	ExportContextWithBody(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// ExportContext Write a context as a file for people, or as JSON Lines
+	//
+	// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+	// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+	// that a sentence is a secret.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+	ExportContext(ctx context.Context, context ContextRef, body ExportContextJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewExportWithBody Say what an export could replace
+	//
+	// All kinds are looked for, whatever `replace` says. It changes nothing.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+	PreviewExportWithBody(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PreviewExport Say what an export could replace
+	//
+	// All kinds are looked for, whatever `replace` says. It changes nothing.
+	//
+	// Takes a body of the `application/json` content type.
+	//
+	// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+	PreviewExport(ctx context.Context, context ContextRef, body PreviewExportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// ListChanges List the changes of a context, in order
 	//
@@ -3199,6 +3381,86 @@ func (c *Client) CommitChangesWithBody(ctx context.Context, context ContextRef, 
 // Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 func (c *Client) CommitChanges(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewCommitChangesRequest(c.Server, context, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportContextWithBody Write a context as a file for people, or as JSON Lines
+//
+// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+// that a sentence is a secret.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+func (c *Client) ExportContextWithBody(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportContextRequestWithBody(c.Server, context, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ExportContext Write a context as a file for people, or as JSON Lines
+//
+// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+// that a sentence is a secret.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+func (c *Client) ExportContext(ctx context.Context, context ContextRef, body ExportContextJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewExportContextRequest(c.Server, context, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewExportWithBody Say what an export could replace
+//
+// All kinds are looked for, whatever `replace` says. It changes nothing.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+func (c *Client) PreviewExportWithBody(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewExportRequestWithBody(c.Server, context, contentType, body)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PreviewExport Say what an export could replace
+//
+// All kinds are looked for, whatever `replace` says. It changes nothing.
+//
+// Takes a body of the `application/json` content type.
+//
+// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+func (c *Client) PreviewExport(ctx context.Context, context ContextRef, body PreviewExportJSONRequestBody, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPreviewExportRequest(c.Server, context, body)
 	if err != nil {
 		return nil, err
 	}
@@ -5632,6 +5894,100 @@ func NewCommitChangesRequestWithBody(server string, context ContextRef, contentT
 	return req, nil
 }
 
+// NewExportContextRequest calls the generic ExportContext builder with application/json body
+func NewExportContextRequest(server string, context ContextRef, body ExportContextJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewExportContextRequestWithBody(server, context, "application/json", bodyReader)
+}
+
+// NewExportContextRequestWithBody constructs an http.Request for the ExportContext method, with any body, and a specified content type
+func NewExportContextRequestWithBody(server string, context ContextRef, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/export", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
+// NewPreviewExportRequest calls the generic PreviewExport builder with application/json body
+func NewPreviewExportRequest(server string, context ContextRef, body PreviewExportJSONRequestBody) (*http.Request, error) {
+	var bodyReader io.Reader
+	buf, err := json.Marshal(body)
+	if err != nil {
+		return nil, err
+	}
+	bodyReader = bytes.NewReader(buf)
+	return NewPreviewExportRequestWithBody(server, context, "application/json", bodyReader)
+}
+
+// NewPreviewExportRequestWithBody constructs an http.Request for the PreviewExport method, with any body, and a specified content type
+func NewPreviewExportRequestWithBody(server string, context ContextRef, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "context", context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/contexts/%s/export/preview", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewListChangesRequest constructs an http.Request for the ListChanges method
 func NewListChangesRequest(server string, context ContextRef, params *ListChangesParams) (*http.Request, error) {
 	var err error
@@ -7209,6 +7565,46 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with POST /v1/contexts/{context}/commit (the `CommitChanges` operationId).
 	CommitChangesWithResponse(ctx context.Context, context ContextRef, body CommitChangesJSONRequestBody, reqEditors ...RequestEditorFn) (*CommitChangesResponse, error)
+
+	// ExportContextWithBodyWithResponse Write a context as a file for people, or as JSON Lines
+	//
+	// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+	// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+	// that a sentence is a secret.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+	ExportContextWithBodyWithResponse(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportContextResponse, error)
+
+	// ExportContextWithResponse Write a context as a file for people, or as JSON Lines
+	//
+	// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+	// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+	// that a sentence is a secret.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+	ExportContextWithResponse(ctx context.Context, context ContextRef, body ExportContextJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportContextResponse, error)
+
+	// PreviewExportWithBodyWithResponse Say what an export could replace
+	//
+	// All kinds are looked for, whatever `replace` says. It changes nothing.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+	PreviewExportWithBodyWithResponse(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewExportResponse, error)
+
+	// PreviewExportWithResponse Say what an export could replace
+	//
+	// All kinds are looked for, whatever `replace` says. It changes nothing.
+	//
+	// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+	PreviewExportWithResponse(ctx context.Context, context ContextRef, body PreviewExportJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewExportResponse, error)
 
 	// ListChangesWithResponse List the changes of a context, in order
 	//
@@ -9029,6 +9425,109 @@ func (r CommitChangesResponse) ContentType() string {
 	return ""
 }
 
+type ExportContextResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ExportContextResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ExportContextResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ExportContextResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ExportContextResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ExportContextResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ExportContextResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PreviewExportResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ExportPreview
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PreviewExportResponse) GetJSON200() *ExportPreview {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r PreviewExportResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r PreviewExportResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r PreviewExportResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PreviewExportResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PreviewExportResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PreviewExportResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListChangesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10311,6 +10810,70 @@ func (c *ClientWithResponses) CommitChangesWithResponse(ctx context.Context, con
 		return nil, err
 	}
 	return ParseCommitChangesResponse(rsp)
+}
+
+// ExportContextWithBodyWithResponse Write a context as a file for people, or as JSON Lines
+//
+// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+// that a sentence is a secret.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+func (c *ClientWithResponses) ExportContextWithBodyWithResponse(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*ExportContextResponse, error) {
+	rsp, err := c.ExportContextWithBody(ctx, context, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportContextResponse(rsp)
+}
+
+// ExportContextWithResponse Write a context as a file for people, or as JSON Lines
+//
+// It changes nothing, and can be large: it is sent as it is written. With `replace` or `words`, secrets are replaced
+// by marks such as `[key]`, and JSON Lines keeps references to binary payloads. Patterns find keys. They cannot know
+// that a sentence is a secret.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contexts/{context}/export (the `ExportContext` operationId).
+func (c *ClientWithResponses) ExportContextWithResponse(ctx context.Context, context ContextRef, body ExportContextJSONRequestBody, reqEditors ...RequestEditorFn) (*ExportContextResponse, error) {
+	rsp, err := c.ExportContext(ctx, context, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseExportContextResponse(rsp)
+}
+
+// PreviewExportWithBodyWithResponse Say what an export could replace
+//
+// All kinds are looked for, whatever `replace` says. It changes nothing.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+func (c *ClientWithResponses) PreviewExportWithBodyWithResponse(ctx context.Context, context ContextRef, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PreviewExportResponse, error) {
+	rsp, err := c.PreviewExportWithBody(ctx, context, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewExportResponse(rsp)
+}
+
+// PreviewExportWithResponse Say what an export could replace
+//
+// All kinds are looked for, whatever `replace` says. It changes nothing.
+//
+// Takes a body of the `application/json` content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/contexts/{context}/export/preview (the `PreviewExport` operationId).
+func (c *ClientWithResponses) PreviewExportWithResponse(ctx context.Context, context ContextRef, body PreviewExportJSONRequestBody, reqEditors ...RequestEditorFn) (*PreviewExportResponse, error) {
+	rsp, err := c.PreviewExport(ctx, context, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePreviewExportResponse(rsp)
 }
 
 // ListChangesWithResponse List the changes of a context, in order
@@ -11854,6 +12417,79 @@ func ParseCommitChangesResponse(rsp *http.Response) (*CommitChangesResponse, err
 			headers.ETag = &value
 		}
 		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParseExportContextResponse parses an HTTP response from a ExportContextWithResponse call
+func ParseExportContextResponse(rsp *http.Response) (*ExportContextResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ExportContextResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParsePreviewExportResponse parses an HTTP response from a PreviewExportWithResponse call
+func ParsePreviewExportResponse(rsp *http.Response) (*PreviewExportResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PreviewExportResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ExportPreview
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
 	}
 
 	return response, nil

@@ -197,4 +197,7 @@ func (w *wire) validate(ctx context.Context, sent *openapi3filter.RequestValidat
 func init() {
 	openapi3filter.RegisterBodyDecoder("application/x-ndjson", openapi3filter.JSONBodyDecoder)
 	openapi3filter.RegisterBodyDecoder("application/merge-patch+json", openapi3filter.JSONBodyDecoder)
+	for _, media := range []string{"text/html", "text/markdown"} {
+		openapi3filter.RegisterBodyDecoder(media, openapi3filter.RegisteredBodyDecoder("text/plain"))
+	}
 }

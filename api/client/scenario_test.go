@@ -305,6 +305,7 @@ func (k *kit) find(id string) {
 	ok[*client.RemoveMomentResponse](k, 204)(k.c.RemoveMomentWithResponse(ctx, id, kept.JSON201.ID))
 	k.files(id)
 	k.outline()
+	k.export(id)
 	ok[*client.CheckResponse](k, 200)(k.c.CheckWithResponse(ctx, &client.CheckParams{ReadData: ptr(true)}))
 }
 

@@ -12,8 +12,10 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/export"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/redact"
 	"github.com/spf13/cobra"
 )
 
@@ -25,32 +27,50 @@ type exporter interface {
 	omitted() omissions // what the format cannot hold
 }
 
-// exportFormat makes exporters. A format for people holds no binary payloads.
+// reading says what exports for people show, and what they and JSON Lines replace.
+type reading struct {
+	all    bool   // bookkeeping of agent tools, too
+	tools  string // tool calls and results: toolsNone, toolsShort or toolsFull
+	redact bool
+	words  []string            // to replace
+	found  map[redact.Kind]int // what was replaced
+}
+
+// exportFormat makes exporters.
 type exportFormat struct {
 	forPeople bool
-	exporter  func(w io.Writer, read reading) exporter
+	files     bool // of package export: it reads messages itself, and can replace secrets
+	exporter  func(w io.Writer, read reading) (exporter, error)
 }
 
 var exportFormats = map[string]exportFormat{
-	"jsonl":       {false, func(w io.Writer, _ reading) exporter { return &jsonlExport{w: w} }},
-	"openai":      {false, newOpenAI},
-	"anthropic":   {false, newAnthropic},
-	"claude-code": {false, newClaude},
-	"codex":       {false, newCodex},
-	"chatgpt":     {false, newChatGPT},
-	"markdown":    {true, newMarkdown},
-	"html":        {true, newHTML},
+	"jsonl":       {false, true, fileExporter(export.JSONL)},
+	"openai":      {false, false, other(newOpenAI)},
+	"anthropic":   {false, false, other(newAnthropic)},
+	"claude-code": {false, false, other(newClaude)},
+	"codex":       {false, false, other(newCodex)},
+	"chatgpt":     {false, false, other(newChatGPT)},
+	"markdown":    {true, true, fileExporter(export.Markdown)},
+	"html":        {true, true, fileExporter(export.HTML)},
+}
+
+func other(make func(w io.Writer, read reading) exporter) func(w io.Writer, read reading) (exporter, error) {
+	return func(w io.Writer, read reading) (exporter, error) { return make(w, read), nil }
 }
 
 var exportFormatNames = []string{"jsonl", "markdown", "html", "openai", "anthropic", "claude-code", "codex", "chatgpt"}
 
 func (a *app) exportCmd() *cobra.Command {
 	var branch, name, path string
-	var read reading
+	read := reading{found: map[redact.Kind]int{}}
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
 		Short: "Export the messages of a branch",
 		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line.
+
+--redact replaces what looks like a secret in jsonl, markdown and html, by marks such as [key], and says
+how many there were of each kind. Patterns find keys. They cannot know that a sentence is a secret, so
+read the file before you share it. In jsonl, files and images then stay references.
 
 markdown and html are for reading: thoughts and tool calls with their results are folded, and
 bookkeeping of agent tools is left out without --all. A page in html needs no other file: images are
@@ -73,6 +93,9 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 			}
 			if read.tools != toolsNone && read.tools != toolsShort && read.tools != toolsFull {
 				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", read.tools, toolsNone, toolsShort, toolsFull)
+			}
+			if read.redact = read.redact || len(read.words) > 0; read.redact && !format.files {
+				return usage(cmd, "--redact: %s cannot be redacted; use one of: jsonl, markdown, html", name)
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				b, err := branchOf(c, branch)
@@ -100,6 +123,8 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormatNames, ", "))
 	cmd.Flags().BoolVar(&read.all, "all", false, "export bookkeeping to markdown and html, too")
 	cmd.Flags().StringVar(&read.tools, "tools", toolsFull, "export tool calls to markdown and html as `FORM`: none, short or full")
+	cmd.Flags().BoolVar(&read.redact, "redact", false, "replace keys, tokens, mail addresses, home folders, private hosts and long base64")
+	cmd.Flags().StringArrayVar(&read.words, "redact-word", nil, "replace `WORD`, too; can be repeated")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormatNames, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
@@ -112,7 +137,10 @@ func (a *app) export(
 	if o, ok := w.(*output); ok && !format.forPeople {
 		o.expectJSON()
 	}
-	e := format.exporter(w, read)
+	e, err := format.exporter(w, read)
+	if err != nil {
+		return err
+	}
 	m, err := metadataWithPrompt(ctx, c, b.Name())
 	if err != nil {
 		return err
@@ -128,8 +156,8 @@ func (a *app) export(
 	err = forEach(messages, func(m *ctxdir.Message) error {
 		bar.steps("messages", m.Position, n)
 		content := record.Full
-		if format.forPeople {
-			content = record.Texts
+		if format.files {
+			content = record.None
 		}
 		s, err := record.Load(ctx, m, content)
 		if err != nil {
@@ -159,6 +187,9 @@ func (a *app) export(
 	}
 	if err := e.end(); err != nil {
 		return err
+	}
+	if read.redact {
+		a.note("replaced %s", replaced(read.found))
 	}
 	if lost := e.omitted().String(); lost != "" {
 		a.note("left out %s that the format cannot hold", lost)

@@ -24,7 +24,7 @@ type anthropicExport struct {
 
 func newAnthropic(w io.Writer, read reading) exporter {
 	e := &anthropicExport{turnExport: turnExport{w: w}, list: jsonList{w: w}}
-	e.all, e.show = read.all, e.turn
+	e.All, e.Show = read.all, e.turn
 	return e
 }
 

@@ -22,7 +22,7 @@ type chatGPTExport struct {
 
 func newChatGPT(w io.Writer, read reading) exporter {
 	e := &chatGPTExport{turnExport: turnExport{w: w}, nodes: jsonMembers{w: w}}
-	e.all, e.show = read.all, e.turn
+	e.All, e.Show = read.all, e.turn
 	return e
 }
 

@@ -25,7 +25,7 @@ type claudeExport struct {
 
 func newClaude(w io.Writer, read reading) exporter {
 	e := &claudeExport{turnExport: turnExport{w: w}}
-	e.all, e.show = read.all, e.turn
+	e.All, e.Show = read.all, e.turn
 	return e
 }
 
@@ -57,7 +57,7 @@ func (e *claudeExport) message(ctx context.Context, m *record.Loaded) error {
 	if m.Unavailable == nil && (transcript.IsClaude(m.Body) || e.own && m.Role == "") {
 		return e.verbatim(m)
 	}
-	return e.add(m)
+	return e.Add(m)
 }
 
 func (e *claudeExport) turn(t *transcript.Turn[*record.Loaded]) error {

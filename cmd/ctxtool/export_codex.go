@@ -40,7 +40,7 @@ type codexExport struct {
 
 func newCodex(w io.Writer, read reading) exporter {
 	e := &codexExport{turnExport: turnExport{w: w}}
-	e.all, e.show = read.all, e.turn
+	e.All, e.Show = read.all, e.turn
 	return e
 }
 
@@ -70,7 +70,7 @@ func (e *codexExport) message(ctx context.Context, m *record.Loaded) error {
 		return err
 	}
 	if m.Unavailable != nil || !transcript.IsCodex(m.Body) {
-		return e.add(m)
+		return e.Add(m)
 	}
 	e.meta = nil
 	return e.verbatim(m)

@@ -21,7 +21,7 @@ type openaiExport struct {
 
 func newOpenAI(w io.Writer, read reading) exporter {
 	e := &openaiExport{turnExport: turnExport{w: w}, list: jsonList{w: w}}
-	e.all, e.show = read.all, e.turn
+	e.All, e.Show = read.all, e.turn
 	return e
 }
 

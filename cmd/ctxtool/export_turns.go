@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -10,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/transcript"
@@ -18,7 +18,7 @@ import (
 // turnExport is what exports to other tools' forms have in common: each message once it has the results of its tools.
 type turnExport struct {
 	w io.Writer
-	conversation
+	conversation.Reader
 	unnamed int            // calls that had no id
 	ids     map[string]int // of the calls that were written; how many wanted each
 	lost    omissions
@@ -53,19 +53,19 @@ func (e *turnExport) message(ctx context.Context, m *record.Loaded) error {
 	if err != nil {
 		return err
 	}
-	return e.add(m)
+	return e.Add(m)
 }
 
 // verbatim writes a record as it is, after what came before.
 func (e *turnExport) verbatim(m *record.Loaded) error {
-	if err := e.turns.Flush(); err != nil {
+	if err := e.Flush(); err != nil {
 		return err
 	}
 	_, err := e.w.Write(append(m.Body[:len(m.Body):len(m.Body)], '\n'))
 	return err
 }
 
-func (e *turnExport) end() error         { return e.turns.Flush() }
+func (e *turnExport) end() error         { return e.Flush() }
 func (e *turnExport) omitted() omissions { return e.lost }
 func (e *turnExport) line(v any) error {
 	_, err := e.w.Write(append(record.Encode(v), '\n'))
@@ -202,20 +202,8 @@ func imageOf(m *ctxdir.Message, p *transcript.Part, limit int64) (image, bool) {
 	if f == nil || !slices.Contains(imageTypes, f.MediaType) {
 		return image{}, false
 	}
-	data := contentOf(m, f, limit/4*3)
+	data := view.Base64(m, f, limit/4*3)
 	return image{f.MediaType, data, p.Text}, data != ""
-}
-
-// contentOf is the content of an attachment in base64, "" if it cannot be read.
-func contentOf(m *ctxdir.Message, f *transcript.FileRef, limit int64) string {
-	if f.Payload == nil {
-		return strings.NewReplacer("\r", "", "\n", "").Replace(f.Base64)
-	}
-	b, err := view.Content(m, f, limit)
-	if err != nil {
-		return ""
-	}
-	return base64.StdEncoding.EncodeToString(b)
 }
 
 // resultText is the text of the results of a call. An API wants a result for each call.

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
@@ -59,7 +59,7 @@ func (r *renderer) message(m *record.Loaded) error {
 	if r.headsOnly {
 		return r.turn(&transcript.Turn[*record.Loaded]{Message: m})
 	}
-	return (&conversation{all: true, show: r.turn}).one(m)
+	return (&conversation.Reader{All: true, Show: r.turn}).One(m)
 }
 
 // turn writes a message with the results of its tool calls. One that continues the message before it has no head.
@@ -128,7 +128,7 @@ func (r *renderer) forksBefore(position int64) error {
 // terminal it is a rule.
 func (r *renderer) head(m *record.Loaded) string {
 	type word struct{ style, text string }
-	words := []word{{bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), oneLine(speaker(m.Message))}}
+	words := []word{{bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), oneLine(conversation.Speaker(m.Message))}}
 	if !m.CreatedAt.IsZero() {
 		words = append(words, word{dim, m.CreatedAt.Local().Format("2006-01-02 15:04:05")})
 	}
@@ -162,17 +162,6 @@ func voiceStyle(role string) string {
 		return purple
 	}
 	return yellow
-}
-
-// speaker is the role of a message, or else its type.
-func speaker(m *ctxdir.Message) string {
-	switch {
-	case m.Role != "":
-		return m.Role
-	case m.Type != "":
-		return "[" + m.Type + "]"
-	}
-	return "message"
 }
 
 // part is a part for people, "" if it is left out.

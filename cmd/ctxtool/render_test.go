@@ -269,18 +269,6 @@ func TestReadLine(t *testing.T) {
 	}
 }
 
-func TestFence(t *testing.T) {
-	for text, want := range map[string]string{
-		"a":             "```\na\n```",
-		"```go\nx\n```": "````\n```go\nx\n```\n````",
-		"`````":         "``````\n`````\n``````",
-	} {
-		if got := fenced("", text); got != want {
-			t.Errorf("%q: %q, wanted %q", text, got, want)
-		}
-	}
-}
-
 // TestOpenAI: messages get the form of the API, without members that it refuses, and with a result after each call.
 func TestOpenAI(t *testing.T) {
 	tests := []struct{ name, body, want string }{

@@ -266,11 +266,11 @@ func (a *app) messagePrinter(
 	if f.noContent {
 		return func(m *record.Loaded) error { first(m); return r.message(m) }, func() error { return nil }
 	}
-	v := f.conversation(r.turn)
-	return func(m *record.Loaded) error { first(m); return v.add(m) }, func() error {
-		err := v.turns.Flush()
-		if err == nil && v.leftOut > 0 {
-			a.note("left out %s of bookkeeping; show them with --all", count(v.leftOut, "record"))
+	v := f.reader(r.turn)
+	return func(m *record.Loaded) error { first(m); return v.Add(m) }, func() error {
+		err := v.Flush()
+		if err == nil && v.LeftOut > 0 {
+			a.note("left out %s of bookkeeping; show them with --all", count(v.LeftOut, "record"))
 		}
 		return err
 	}

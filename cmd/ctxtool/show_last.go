@@ -5,14 +5,15 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// conversation is how show reads messages.
-func (f *showFlags) conversation(show func(*transcript.Turn[*record.Loaded]) error) *conversation {
-	return &conversation{all: f.all || f.typ != "", read: true, noTools: transcript.Voice(f.role) == transcript.User, show: show}
+// reader is how show reads messages.
+func (f *showFlags) reader(show func(*transcript.Turn[*record.Loaded]) error) *conversation.Reader {
+	return &conversation.Reader{All: f.all || f.typ != "", Read: true, NoTools: transcript.Voice(f.role) == transcript.User, Show: show}
 }
 
 // lastShown returns the position of the first of the last n messages with a head line, and the end of the branch. It
@@ -39,7 +40,7 @@ func (f *showFlags) lastShown(ctx context.Context, b *ctxdir.Branch, n int64, js
 
 // heads returns the positions in [from, to) of messages that show gives a head line.
 func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64, json bool) (at []int64, err error) {
-	v := f.conversation(func(t *transcript.Turn[*record.Loaded]) error {
+	v := f.reader(func(t *transcript.Turn[*record.Loaded]) error {
 		if (!t.Continues || t.Message.Edited) && f.showsPart(t) {
 			at = append(at, t.Message.Position)
 		}
@@ -47,7 +48,7 @@ func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64,
 	})
 	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
 		switch {
-		case !f.wants(m) || !json && !f.noContent && !v.all && message.IsBookkeeping(m.Role):
+		case !f.wants(m) || !json && !f.noContent && !v.All && message.IsBookkeeping(m.Role):
 			return nil
 		case json || f.noContent:
 			at = append(at, m.Position)
@@ -57,10 +58,10 @@ func (f *showFlags) heads(ctx context.Context, b *ctxdir.Branch, from, to int64,
 		if err != nil {
 			return err
 		}
-		return v.add(s)
+		return v.Add(s)
 	})
 	if err == nil {
-		err = v.turns.Flush()
+		err = v.Flush()
 	}
 	return at, err
 }

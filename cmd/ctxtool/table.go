@@ -7,6 +7,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/dustin/go-humanize"
 	"github.com/rivo/uniseg"
 )
@@ -196,20 +197,7 @@ func (a *app) printTable(t *table) error {
 }
 
 // shorten cuts a text to a number of columns.
-func shorten(s string, columns int) string {
-	if uniseg.StringWidth(s) <= columns {
-		return s
-	}
-	var b strings.Builder
-	used := 0
-	for g := uniseg.NewGraphemes(s); g.Next(); {
-		if used += g.Width(); used > columns-1 {
-			break
-		}
-		b.WriteString(g.Str())
-	}
-	return b.String() + "…"
-}
+func shorten(s string, columns int) string { return conversation.Shorten(s, columns) }
 
 // shortenFront cuts a text to a number of columns, and keeps its end.
 func shortenFront(s string, columns int) string {
@@ -259,7 +247,7 @@ func exactTime(t time.Time) string {
 func count[N int | int64](n N, noun string) string {
 	switch {
 	case n == 1:
-	case strings.HasSuffix(noun, "ch"):
+	case strings.HasSuffix(noun, "ch"), strings.HasSuffix(noun, "ss"):
 		noun += "es"
 	default:
 		noun += "s"

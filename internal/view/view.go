@@ -63,6 +63,18 @@ func Content(m *ctxdir.Message, f *transcript.FileRef, limit int64) ([]byte, err
 	return nil, errNoContent
 }
 
+// Base64 is the content of an attachment in base64, "" if it cannot be read.
+func Base64(m *ctxdir.Message, f *transcript.FileRef, limit int64) string {
+	if f.Payload == nil {
+		return strings.NewReplacer("\r", "", "\n", "").Replace(f.Base64)
+	}
+	b, err := Content(m, f, limit)
+	if err != nil {
+		return ""
+	}
+	return base64.StdEncoding.EncodeToString(b)
+}
+
 // read reads a payload, of which a damaged reference may give a wrong size.
 func read(m *ctxdir.Message, ref ctxdir.Payload, limit int64) ([]byte, error) {
 	r, size, err := m.Open(ref)

@@ -58,6 +58,9 @@ export async function post<T>(path: string, body: unknown, abort?: AbortSignal):
   return (await send('POST', address(path), body, abort)).json() as Promise<T>;
 }
 
+/** An answer that is read as it comes. */
+export const stream = (path: string, body: unknown, abort?: AbortSignal): Promise<Response> => send('POST', address(path), body, abort);
+
 export async function patch<T>(path: string, body: unknown): Promise<T> {
   return (await send('PATCH', address(path), body)).json() as Promise<T>;
 }

@@ -49,6 +49,8 @@ function viewOf(view: string | undefined): () => Promise<Screen> {
       return () => import('./conversation').then((m) => m.Conversation);
     case 'assemble':
       return () => import('./assemble').then((m) => m.Assemble);
+    case 'export':
+      return () => import('./export').then((m) => m.Export);
     case 'm':
       return () => import('./part').then((m) => m.PartView);
     default:

@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-XPF7N7W4.js";import"./part-OUJHW64R.js";import"./part-DTZF4CBX.js";import"./part-KCFBKLTH.js";import"./part-BTPBPU4A.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
