@@ -95,7 +95,8 @@ func (a *app) serve(ctx context.Context, s *ctxdir.Store, f *serveFlags, config 
 		return fmt.Errorf("cannot use the token: %w", err)
 	}
 	server, err := api.New(s, api.Options{
-		Token: token, ReadOnly: f.readOnly, PublicURL: f.publicURL, Version: version().Version, Page: web.Files(), Log: slog.New(slog.NewTextHandler(a.stderr, nil)),
+		Token: token, ReadOnly: f.readOnly, PublicURL: f.publicURL, Version: version().Version,
+		Page: web.Files(), Log: slog.New(slog.NewTextHandler(a.stderr, nil)),
 	})
 	if err != nil {
 		return badArgument("", "%v", err)

@@ -51,9 +51,9 @@ func main() {
 	flag.IntVar(&o.seconds, "seconds", 60, "seconds of scrolling and of quiet")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
 	var report bytes.Buffer
 	err := run(ctx, &report, o)
+	stop()
 	if err == nil && *out != "" {
 		err = os.WriteFile(*out, report.Bytes(), 0o600)
 	} else if err == nil {

@@ -21,7 +21,8 @@ func conversation(ctx context.Context, dir string, n int) (id string, err error)
 		return "", err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	c, err := s.Create(ctx, ctxdir.Metadata{Title: "A long conversation", Labels: map[string]string{"project": "/home/ada/walk", "tool": "claude-code"}})
+	labels := map[string]string{"project": "/home/ada/walk", "tool": "claude-code"}
+	c, err := s.Create(ctx, ctxdir.Metadata{Title: "A long conversation", Labels: labels})
 	if err != nil {
 		return "", err
 	}
@@ -53,24 +54,28 @@ type part map[string]any
 // message is the message at a position, in the form of Anthropic's API.
 func message(i int) map[string]any {
 	turn, step := i/12, i%12
-	call := fmt.Sprint("call_", turn, "_", step/2*2)
+	call := fmt.Sprint("call_", turn, "_", (step-1)/2)
 	switch {
 	case step == 0:
-		return map[string]any{"role": "user", "content": fmt.Sprintf("Prompt %d: where does the lighthouse %d keep its lamp, and who trims it on day %d?", turn, turn%97, turn%365)}
+		text := fmt.Sprintf("Prompt %d: where does lighthouse %d keep its lamp, and who trims it on day %d?", turn, turn%97, turn%365)
+		return map[string]any{"role": "user", "content": text}
 	case step == 11:
-		text := fmt.Sprintf("The keeper of lighthouse %d trims the lamp.\n\n1. The oil is in the cellar.\n2. The `wick` is changed on day %d.\n\n```go\nfunc trim(day int) error {\n\treturn lamp.Trim(day + %d)\n}\n```\n", turn%97, turn%365, turn)
+		text := fmt.Sprintf("The keeper of lighthouse %d trims the lamp.\n\n"+
+			"1. The oil is in the cellar.\n2. The `wick` is changed on day %d.\n\n"+
+			"```go\nfunc trim(day int) error {\n\treturn lamp.Trim(day + %d)\n}\n```\n", turn%97, turn%365, turn)
 		return map[string]any{"role": "assistant", "content": []part{{"type": "text", "text": text}}}
-	case step%2 == 1:
-		call = fmt.Sprint("call_", turn, "_", step)
-		input := part{"command": fmt.Sprintf("grep -rn 'wick %d' notes/day-%d.txt", turn%89, turn%365)}
-		name := "Bash"
-		if step == 5 {
-			name, input = "Edit", part{"file_path": fmt.Sprintf("/home/ada/walk/keeper-%d.go", turn%40), "old_string": "lamp.Trim(day)\n", "new_string": fmt.Sprintf("lamp.Trim(day + %d)\n", turn)}
+	case step == 5:
+		input := part{
+			"file_path":  fmt.Sprintf("/home/ada/walk/keeper-%d.go", turn%40),
+			"old_string": "lamp.Trim(day)\n", "new_string": fmt.Sprintf("lamp.Trim(day + %d)\n", turn),
 		}
-		return map[string]any{"role": "assistant", "content": []part{{"type": "tool_use", "id": call, "name": name, "input": input}}}
+		return map[string]any{"role": "assistant", "content": []part{{"type": "tool_use", "id": call, "name": "Edit", "input": input}}}
+	case step%2 == 1:
+		input := part{"command": fmt.Sprintf("grep -rn 'wick %d' notes/day-%d.txt", turn%89, turn%365)}
+		return map[string]any{"role": "assistant", "content": []part{{"type": "tool_use", "id": call, "name": "Bash", "input": input}}}
 	default:
-		call = fmt.Sprint("call_", turn, "_", step-1)
-		return map[string]any{"role": "user", "content": []part{{"type": "tool_result", "tool_use_id": call, "content": fmt.Sprintf("notes/day-%d.txt:12: the wick %d is short\n", turn%365, turn%89)}}}
+		text := fmt.Sprintf("notes/day-%d.txt:12: the wick %d is short\n", turn%365, turn%89)
+		return map[string]any{"role": "user", "content": []part{{"type": "tool_result", "tool_use_id": call, "content": text}}}
 	}
 }
 
@@ -81,14 +86,19 @@ func contexts(ctx context.Context, dir string, n int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
+	talk := []ctxdir.Draft{
+		{Body: json.RawMessage(`{"role":"user","content":"Where to?"}`)},
+		{Body: json.RawMessage(`{"role":"assistant","content":"Along the quay."}`)},
+	}
 	for i := range n {
-		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("Walk ", i), Labels: map[string]string{"project": fmt.Sprint("/home/ada/walk-", i%40)}})
+		labels := map[string]string{"project": fmt.Sprint("/home/ada/walk-", i%40)}
+		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("Walk ", i), Labels: labels})
 		if err != nil {
 			return err
 		}
 		b, err := c.Branch("main")
 		if err == nil {
-			_, err = b.AppendBatch(ctx, []ctxdir.Draft{{Body: json.RawMessage(`{"role":"user","content":"Where to?"}`)}, {Body: json.RawMessage(`{"role":"assistant","content":"Along the quay."}`)}})
+			_, err = b.AppendBatch(ctx, talk)
 		}
 		if err = errors.Join(err, c.Close()); err != nil {
 			return err
