@@ -86,11 +86,12 @@ func contexts(ctx context.Context, dir string, n int) (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	talk := []ctxdir.Draft{
-		{Body: json.RawMessage(`{"role":"user","content":"Where to?"}`)},
-		{Body: json.RawMessage(`{"role":"assistant","content":"Along the quay."}`)},
-	}
 	for i := range n {
+		at := time.Now().Add(-time.Duration(i+2) * time.Hour) // nothing of it is live
+		talk := []ctxdir.Draft{
+			{Body: json.RawMessage(`{"role":"user","content":"Where to?"}`), CreatedAt: at},
+			{Body: json.RawMessage(`{"role":"assistant","content":"Along the quay."}`), CreatedAt: at},
+		}
 		labels := map[string]string{"project": fmt.Sprint("/home/ada/walk-", i%40)}
 		c, err := s.Create(ctx, ctxdir.Metadata{Title: fmt.Sprint("Walk ", i), Labels: labels})
 		if err != nil {
