@@ -28,6 +28,7 @@ const paths: Record<string, string> = {
   flag: 'M4 14V2.5M4 3h8l-2 3 2 3H4',
   sum: 'M3 3.5h10M3 8h10M3 12.5h6',
   out: 'M8 10V2.5M5 5l3-3 3 3M3 9.5v4h10v-4',
+  compare: 'M3 3h3.5v10H3zM9.5 3H13v10H9.5z',
   list: 'M2.5 4h2M6.5 4h7M2.5 8h2M6.5 8h7M2.5 12h2M6.5 12h7',
 };
 

@@ -47,6 +47,8 @@ function viewOf(view: string | undefined): () => Promise<Screen> {
   switch (view) {
     case undefined:
       return () => import('./conversation').then((m) => m.Conversation);
+    case 'branches':
+      return () => import('./branches').then((m) => m.Branches);
     case 'assemble':
       return () => import('./assemble').then((m) => m.Assemble);
     case 'export':

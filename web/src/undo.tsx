@@ -1,5 +1,6 @@
 // What was done last, and can be taken back.
 import { signal } from '@preact/signals';
+import { T } from './text';
 
 interface Offer {
   text: string;
@@ -36,8 +37,8 @@ export function Undo() {
   if (!o) return null;
   return (
     <div class="undo" role="status">
-      <span>{o.text}</span>
-      {failed.value && <span class="del" role="alert">{failed.value}</span>}
+      <T s={o.text} />
+      {failed.value && <span class="del" role="alert"><T s={failed.value} /></span>}
       <button class="link" onClick={() => void undo()}>Undo</button>
     </div>
   );

@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-VALFWA5R.js";import"./part-BSBSNH6C.js";import"./part-NEDXGACU.js";import"./part-KCFBKLTH.js";import"./part-3M3FDO3J.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};

@@ -1,0 +1,164 @@
+// The layout of branches: node --test test/
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { fileURLToPath } from 'node:url';
+import { build } from 'esbuild';
+
+const source = path.join(path.dirname(fileURLToPath(import.meta.url)), '../src/tree.ts');
+const built = await build({ entryPoints: [source], bundle: true, format: 'esm', write: false, logLevel: 'error' });
+const { draw, forest, keyOf, merged, newest, positions, rowsOf, ticks } = await import(
+  'data:text/javascript;base64,' + Buffer.from(built.outputFiles[0].contents).toString('base64')
+);
+
+function random(seed) {
+  return (below) => {
+    seed = (seed * 48271) % 2147483647;
+    return seed % below;
+  };
+}
+
+/** Branches as a context may have them: forks of forks, of lines in the trash, and of lines that are forgotten. */
+function context(next, size, most = 40) {
+  const branches = [{ name: 'main', messages: 500 + next(1000), bytes: 0, active: false }];
+  const removed = [];
+  for (let i = 1; i < size; i++) {
+    const from = branches[next(Math.min(branches.length, most))];
+    const base = next(from.messages + 1);
+    const lost = next(12) === 0;
+    let parent = from.name;
+    if (lost) {
+      parent = 'line-' + next(5);
+      if (next(2) && !removed.some((r) => r.item === parent)) {
+        const at = next(800);
+        const rewound = next(2) === 0;
+        removed.push({ item: parent, name: rewound ? from.name : 'gone', rewound, from: at, to: at + next(200), at: '', expires: '' });
+      }
+    }
+    branches.push({ name: 'b' + i, parent, base, messages: base + next(300), bytes: 0, active: false });
+  }
+  branches[next(branches.length)].active = true;
+  return [branches, removed];
+}
+
+const all = () => true;
+const x = (v) => v;
+
+for (let seed = 1; seed <= 300; seed++) {
+  test(`no connector crosses a rail, seed ${seed}`, () => {
+    const next = random(seed);
+    const [branches, removed] = context(next, 2 + next(90));
+    const known = next(2) ? new Map([['b1', { parent: 'main', base: next(400) }], ['b2', { parent: 'b1', base: next(400) }]]) : undefined;
+    const f = forest(branches, removed, known);
+    const rows = rowsOf(f, all);
+    const shown = rows.filter((r) => r.node?.kind === 'branch').map((r) => r.key);
+    assert.deepEqual(shown.toSorted(), branches.map((b) => keyOf(b.name)).toSorted(), 'each branch is there once');
+    for (const [i, row] of rows.entries()) {
+      if (row.kind === 'group') continue;
+      assert.ok(row.up < i && (row.up < 0 ? row.depth === 0 : rows[row.up].depth === row.depth - 1), 'a child stands below its parent');
+      if (row.up >= 0) assert.equal(rows[row.up].node, row.node.parent);
+      const before = rows.slice(row.up + 1, i).filter((r) => r.up === row.up).pop();
+      if (before && row.up >= 0) assert.ok(before.node.from >= row.node.from, 'siblings are in descending order');
+    }
+    const { rails, stems } = draw(rows, 0, rows.length - 1, positions, x);
+    assert.equal(rails.length, rows.filter((r) => r.node).length);
+    for (const s of stems) {
+      for (const r of rails) {
+        if (r.y <= s.y0 || r.y > s.y1) continue;
+        assert.ok(s.x <= r.x0 || s.x >= Math.max(r.x1, r.beyond), `the connector ${s.key} crosses the rail ${r.key}`);
+      }
+    }
+  });
+
+  test(`a part is drawn as in the whole, seed ${seed}`, () => {
+    const next = random(seed + 1000);
+    const [branches, removed] = context(next, 2 + next(90));
+    const rows = rowsOf(forest(branches, removed), all);
+    const whole = draw(rows, 0, rows.length - 1, positions, x);
+    const first = next(rows.length);
+    const last = Math.min(rows.length - 1, first + next(20));
+    const part = draw(rows, first, last, positions, x);
+    assert.deepEqual(part.rails, whole.rails.filter((r) => rows.slice(first, last + 1).some((row) => row.key === r.key)));
+    const from = rows[first].top;
+    const to = rows[last].top + rows[last].height;
+    const crossing = new Set(whole.stems.filter((s) => s.y0 < to && s.y1 + 10 >= from).map((s) => Math.round(s.x)));
+    for (const at of crossing) assert.ok(part.stems.some((s) => Math.abs(s.x - at) <= 2.5), `a connector at ${at} is missing`);
+  });
+}
+
+test('two thousand branches in one pass', () => {
+  const [branches, removed] = context(random(7), 2000, 2000);
+  const rows = rowsOf(forest(branches, removed), all);
+  const began = performance.now();
+  for (let i = 0; i < 5; i++) {
+    const r = rowsOf(forest(branches, removed), all);
+    draw(r, 1000, 1020, positions, x);
+  }
+  const each = (performance.now() - began) / 5;
+  assert.ok(rows.length >= 2000);
+  assert.ok(each < 100, `a layout took ${each.toFixed(1)} ms`);
+});
+
+test('a chain of forks does not exhaust the stack', () => {
+  const branches = Array.from({ length: 20_000 }, (_, i) => ({
+    name: 'b' + i, ...(i && { parent: 'b' + (i - 1), base: i }), messages: i + 1, bytes: 0, active: i === 0,
+  }));
+  assert.equal(rowsOf(forest(branches, []), all).length, 20_000);
+});
+
+test('branches that name each other as parents are all there', () => {
+  const b = (name, parent, base) => ({ name, parent, base, messages: base + 1, bytes: 0, active: false });
+  const f = forest([b('a', 'b', 1), b('b', 'c', 2), b('c', 'a', 3)], []);
+  assert.deepEqual(rowsOf(f, all).map((r) => r.node.name).toSorted(), ['a', 'b', 'c']);
+});
+
+test('a rewound branch keeps its forks, and shows what is lost', () => {
+  const branches = [
+    { name: 'main', parent: 'L', base: 930, messages: 940, bytes: 0, active: true },
+    { name: 'early', parent: 'L', base: 214, messages: 300, bytes: 0, active: false },
+    { name: 'late', parent: 'L', base: 980, messages: 1000, bytes: 0, active: false },
+  ];
+  const f = forest(branches, [{ item: 'L', name: 'main', rewound: true, from: 980, to: 987, at: '', expires: '' }]);
+  const rows = rowsOf(f, all);
+  assert.deepEqual(rows.map((r) => [r.node.kind, r.node.name, r.depth, r.node.from, r.node.to]), [
+    ['branch', 'main', 0, 0, 940], ['removed', 'main', 1, 930, 987], ['branch', 'late', 2, 980, 1000], ['branch', 'early', 1, 214, 300],
+  ]);
+});
+
+test('a rail goes on dashed to a fork beyond its end', () => {
+  const branches = [
+    { name: 'main', parent: 'L', base: 930, messages: 930, bytes: 0, active: true },
+    { name: 'late', parent: 'L', base: 980, messages: 1000, bytes: 0, active: false },
+  ];
+  const [main, late] = draw(rowsOf(forest(branches, []), all), 0, 1, positions, x).rails;
+  assert.deepEqual([main.x1, main.beyond, late.x0], [930, 980, 980]);
+});
+
+test('short branches fold, the active one does not', () => {
+  const branches = [{ name: 'main', messages: 100, bytes: 0, active: false }];
+  for (let i = 0; i < 60; i++) {
+    branches.push({ name: 'try' + i, parent: 'main', base: i, messages: i + 1 + (i % 3), bytes: 0, active: i === 9 });
+  }
+  const closed = rowsOf(forest(branches, []), (n) => n.kind !== 'folded');
+  assert.deepEqual(closed.map((r) => r.node.kind), ['branch', 'branch', 'folded']);
+  assert.equal(closed[2].node.children.length, 59);
+  assert.equal(closed[1].node.name, 'try9');
+  assert.equal(rowsOf(forest(branches, []), all).length, 62);
+});
+
+test('dots that would touch are one', () => {
+  const dots = merged([{ x: 3, colour: 'a' }, { x: 0, colour: 'b' }, { x: 30, colour: 'c' }], 5);
+  assert.deepEqual(dots.map((f) => [f.x, f.count]), [[1.5, 2], [30, 1]]);
+});
+
+test('lines of a scale', () => {
+  assert.deepEqual(ticks(0, 1241, 600, false, 64), [0, 200, 400, 600, 800, 1000, 1200]);
+  assert.deepEqual(ticks(0, 0, 600), [0]);
+  for (let n = 1; n < 1e7; n *= 3) assert.ok(ticks(0, n, 600).length <= 14);
+});
+
+test('the newest first', () => {
+  const [branches] = context(random(3), 40);
+  const rows = newest(forest(branches, []), positions);
+  for (let i = 1; i < rows.length; i++) assert.ok(rows[i - 1].node.to >= rows[i].node.to);
+});
