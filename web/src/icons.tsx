@@ -29,6 +29,8 @@ const paths: Record<string, string> = {
   sum: 'M3 3.5h10M3 8h10M3 12.5h6',
   out: 'M8 10V2.5M5 5l3-3 3 3M3 9.5v4h10v-4',
   compare: 'M3 3h3.5v10H3zM9.5 3H13v10H9.5z',
+  swap: 'M3 5.5h9.5M10 3l2.5 2.5L10 8M13 10.5H3.5M6 8l-2.5 2.5L6 13',
+  open: 'M6.5 3.5h-3v9h9v-3M9 3h4v4M13 3 7.5 8.5',
   list: 'M2.5 4h2M6.5 4h7M2.5 8h2M6.5 8h7M2.5 12h2M6.5 12h7',
 };
 

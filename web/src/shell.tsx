@@ -49,6 +49,8 @@ function viewOf(view: string | undefined): () => Promise<Screen> {
       return () => import('./conversation').then((m) => m.Conversation);
     case 'branches':
       return () => import('./branches').then((m) => m.Branches);
+    case 'compare':
+      return () => import('./compare').then((m) => m.Compare);
     case 'assemble':
       return () => import('./assemble').then((m) => m.Assemble);
     case 'export':
