@@ -11,7 +11,7 @@ interface Trashed {
 
 const contextOf = (id: string): string => '/contexts/' + segment(id);
 
-export const restore = (item: string): Promise<unknown> => post(`/trash/${segment(item)}/restore`, {});
+export const restore = (item: string): Promise<unknown> => post(`/trash/${segment(item)}/restore`, undefined);
 
 export function rename(c: Context, done: () => void): void {
   ask({

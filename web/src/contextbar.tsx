@@ -7,12 +7,13 @@ import { stateText } from './shell';
 import { T } from './text';
 
 /** Links to the views of a context. */
-export function Views({ id, branch, here }: { id: string; branch: string; here: '' | 'branches' | 'compare' | 'assemble' }) {
+export function Views({ id, branch, here }: { id: string; branch: string; here: '' | 'branches' | 'compare' | 'assemble' | 'export' }) {
   const views = [
     ['', 'Conversation', 'list', link(['c', id], { b: branch })],
     ['branches', 'Branches', 'branch', link(['c', id, 'branches'], { b: branch })],
     ['compare', 'Compare', 'compare', link(['c', id, 'compare'], { l: branch })],
     ['assemble', 'Assemble', 'sum', link(['c', id, 'assemble'], { b: branch })],
+    ['export', 'Export', 'out', link(['c', id, 'export'], { b: branch })],
   ] as const;
   return (
     <nav class="views" aria-label="Views">

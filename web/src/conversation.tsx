@@ -2,6 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get, segment, type Branch, type BranchMap, type Context, type Turn, type UsageRow } from './api';
 import { forkBehind, labelAll, reload, rename, trash } from './actions';
+import { Views } from './contextbar';
 import { Badge, Icon, toolName } from './icons';
 import { useKeys } from './keys';
 import { listen, live } from './live';
@@ -42,7 +43,9 @@ export function Conversation({ parts }: { parts: string[] }) {
   useEffect(() => {
     void load();
     const stop = listen((e) => {
-      if (e.context === id && e.record !== 'message') void load();
+      if (e.context !== id || e.record === 'message') return;
+      if (e.record === 'context' && (e.event ?? '').endsWith('removed')) failed.value = 'This conversation is not in the store any more. The trash has it for a while.';
+      else void load();
     });
     return () => {
       stop();
@@ -137,11 +140,7 @@ function View({ c, branch, branches, load }: Props) {
         <h1 class="ell"><T s={c.title || 'Untitled'} title /></h1>
         {l && <span class={'chip ' + (l.state === 'works' ? 'live' : 'warn')} title={stateText[l.state]}>{l.state}</span>}
         <span class="sp" />
-        <nav class="views" aria-label="Views">
-          <a href={link(['c', c.id, 'branches'], { b: branch })}><Icon name="branch" /><span>Branches</span></a>
-          <a href={link(['c', c.id, 'assemble'], { b: branch })}><Icon name="sum" /><span>Assemble</span></a>
-          <a href={link(['c', c.id, 'export'], { b: branch })}><Icon name="out" /><span>Export</span></a>
-        </nav>
+        <Views id={c.id} branch={branch} here="" />
         <button class="ghost aside" aria-pressed={panel.value} aria-label="Turns and files" onClick={() => { panel.value = !panel.value; }}><Icon name="list" /></button>
         <Menu label="More" choices={[
           { title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },

@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-2Z7EQSJC.js";import"./part-LRWB433H.js";import"./part-TVORHMI7.js";import"./part-DPJANRKZ.js";import"./part-FTZCJI7C.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
