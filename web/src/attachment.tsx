@@ -37,8 +37,8 @@ export function Attachment({ part }: { part: Part; message: Message }) {
   return (
     <span class="file">
       <Icon name="clip" />
-      <T s={base(f?.path) || f?.media_type || part.text} />
-      <span class="t3 num">{[f?.path && f?.media_type, f?.bytes != null && size(f.bytes)].filter(Boolean).join(', ')}</span>
+      <T class="ell" s={base(f?.path) || f?.media_type || part.text} />
+      <span class="t3 num ell">{[f?.path && f?.media_type, f?.bytes != null && size(f.bytes)].filter(Boolean).join(', ')}</span>
     </span>
   );
 }

@@ -10,7 +10,7 @@ import { useKeys } from './keys';
 import { listen, live } from './live';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
-import { count, T } from './text';
+import { count, T, titleOf } from './text';
 import { writable } from './store';
 import { keyOf, newest, positions, rowsOf, type Forest, type Node, type Span } from './tree';
 
@@ -32,7 +32,7 @@ export function Branches({ parts }: { parts: string[] }) {
       const [context, got] = await Promise.all([get<Context>('/contexts/' + segment(id)), load(id)]);
       data.value = { context, ...got };
       failed.value = '';
-      document.title = 'Branches of ' + (context.title || 'Untitled').slice(0, 100) + ' · ctxdir';
+      document.title = titleOf(context.title);
     } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
     }

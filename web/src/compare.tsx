@@ -11,7 +11,7 @@ import { useKeys } from './keys';
 import { listen, live } from './live';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
-import { count, counted, T } from './text';
+import { count, counted, T, titleOf } from './text';
 import type { Forest, Node } from './tree';
 
 interface Data {
@@ -27,7 +27,7 @@ export function Compare({ parts }: { parts: string[] }) {
   const failed = useSignal('');
   const fetch = () => Promise.all([get<Context>('/contexts/' + segment(id)), load(id)]).then(([context, got]) => {
     data.value = { context, ...got };
-    document.title = 'Compare in ' + (context.title || 'Untitled').slice(0, 100) + ' · ctxdir';
+    document.title = titleOf(context.title);
   }, (e: unknown) => {
     failed.value = e instanceof Error ? e.message : String(e);
   });

@@ -14,7 +14,7 @@ import { stateText, Switch } from './shell';
 import { base } from './library';
 import { writable } from './store';
 import { Talk, type Reading } from './talk';
-import { count, money, T, tokens } from './text';
+import { count, money, T, titleOf, tokens } from './text';
 import { type Level } from './turn';
 
 const mostTurns = 500; // of which the page asks what each cost
@@ -35,7 +35,7 @@ export function Conversation({ parts }: { parts: string[] }) {
       const [c, b] = await reload(id);
       context.value = c;
       branches.value = b.branches;
-      document.title = (c.title || 'Untitled').slice(0, 100) + ' · ctxdir';
+      document.title = titleOf(c.title);
     } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
     }
@@ -154,7 +154,7 @@ function View({ c, branch, branches, load }: Props) {
       </header>
       <div class="facts">
         <Pick branches={branches} now={branch} />
-        <span><Badge tool={c.tool} /> <b>{toolName(c.tool)}</b> <T s={c.model} /></span>
+        <span><Badge tool={c.tool} /> <b><T s={toolName(c.tool)} /></b> <T s={c.model} /></span>
         <span><b class="num">{count(length.value || (shown?.messages ?? c.messages))}</b> messages</span>
         {map.value && <span><b class="num">{count(map.value.turns)}</b> {map.value.turns === 1 ? 'turn' : 'turns'}</span>}
         {spent.value.sum && spent.value.sum.total > 0 && <span><b class="num">{tokens(spent.value.sum.total)}</b> tokens</span>}

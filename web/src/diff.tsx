@@ -117,7 +117,7 @@ export function Diff({ change }: { change: Change }) {
       <table>
         <tbody>
           {shown.map((l, i) =>
-            l.sign === '@' ? <tr key={i} class="h"><td colSpan={4}>{visible(l.text)}</td></tr> : (
+            l.sign === '@' ? <tr key={i} class="h"><td colSpan={4}>{visible(l.text.slice(0, 2000))}</td></tr> : (
               <tr key={i} class={l.sign === '+' ? 'p' : l.sign === '-' ? 'n' : ''}>
                 <td class="l">{l.old}</td>
                 <td class="l">{l.new}</td>

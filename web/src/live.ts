@@ -78,10 +78,15 @@ export function connect(): void {
     const wait = waits[Math.min(attempt++, waits.length - 1)] ?? 15;
     nextTry.value = Date.now() + wait * 1000;
     timer = window.setTimeout(connect, wait * 1000);
+    void refresh(); // a socket does not say that the server wants another token
   };
 }
 
+let started = false;
+
 export function start(): void {
+  if (started) return connect();
+  started = true;
   document.addEventListener('visibilitychange', () => {
     clearTimeout(hideTimer);
     if (document.hidden) {

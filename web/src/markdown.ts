@@ -1,5 +1,6 @@
 // Markdown of answers. A worker makes HTML of it, and DOMPurify, always last, lets through what it may have.
 import DOMPurify from 'dompurify';
+import { hiddenTitle, pieces } from './text';
 import type { Done, Task } from './worker';
 
 /** HTML that went through DOMPurify; the browser takes no other. */
@@ -78,6 +79,28 @@ function give(): void {
 function watch(): void {
   clearTimeout(timer);
   if (queue.length > 0) timer = window.setTimeout(give, patience);
+}
+
+/** Shows HTML in an element, and in its texts what cannot be seen. */
+export function fill(el: HTMLElement, pure: Pure): void {
+  el.innerHTML = pure as unknown as string;
+  const texts = document.createTreeWalker(el, NodeFilter.SHOW_TEXT);
+  const found: Text[] = [];
+  while (texts.nextNode()) found.push(texts.currentNode as Text);
+  for (const node of found) {
+    const all = pieces(node.data);
+    if (all.length === 1 && all[0]?.text === node.data) continue;
+    node.replaceWith(...all.map((p) => (p.hidden ? chip(p.text) : p.text)));
+  }
+  for (const wide of el.querySelectorAll<HTMLElement>('pre, table')) wide.tabIndex = 0; // the keyboard can scroll it
+}
+
+function chip(name: string): HTMLElement {
+  const el = document.createElement('span');
+  el.className = 'hid';
+  el.title = hiddenTitle;
+  el.textContent = name;
+  return el;
 }
 
 /** What a text is as Markdown, if it was made before; undefined if it is to be shown as it is. */

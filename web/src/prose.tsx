@@ -18,7 +18,7 @@ export function Prose({ text, tail, bytes, whole }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [made, setMade] = useState(() => markdown?.ready(text)?.html);
   useLayoutEffect(() => {
-    if (box.current && made) box.current.innerHTML = made as unknown as string;
+    if (box.current && made) markdown?.fill(box.current, made);
   }, [made]);
   useLayoutEffect(() => {
     let current = true;

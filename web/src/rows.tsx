@@ -68,16 +68,16 @@ export function Rows<R extends { key: string; kind?: string }>({ rows, label, he
   while (head > 0 && rows[head]?.kind !== 'group') head--;
   const stuck = rows[head]?.kind === 'group' ? rows[head] : undefined;
   return (
-    <div class="scroll" ref={scroll} tabIndex={0} role="listbox" aria-label={label} onKeyDown={onKeyDown}
+    <div class="scroll" ref={scroll} tabIndex={0} role="grid" aria-label={label} onKeyDown={onKeyDown}
       aria-activedescendant={at >= 0 ? 'row-' + at : undefined}>
       {stuck && <div class="stuck" role="presentation">{children(stuck)}</div>}
       <div class="tall" style={{ height: list.getTotalSize() + 'px' }}>
         {items.map((item) => {
           const row = rows[item.index];
           return row && (
-            <div key={item.key as string} id={'row-' + item.index} class={'at' + (item.index === at ? ' sel' : '') + (marked?.(row) ? ' chosen' : '')} role={row.kind === 'group' ? 'presentation' : 'option'}
+            <div key={item.key as string} id={'row-' + item.index} class={'at' + (item.index === at ? ' sel' : '') + (marked?.(row) ? ' chosen' : '')} role="row"
               aria-selected={row.kind === 'group' ? undefined : (marked ? marked(row) : item.index === at)} style={{ transform: `translateY(${item.start}px)`, height: item.size + 'px' }}>
-              {children(row)}
+              <div role={row.kind === 'group' ? 'columnheader' : 'gridcell'}>{children(row)}</div>
             </div>
           );
         })}

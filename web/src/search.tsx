@@ -110,14 +110,15 @@ export function Search(_: { parts: string[] }) {
       <Facets hits={flat} />
       {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
       <div class="halves">
-        <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role="listbox" aria-label="Hits" tabIndex={0} aria-busy={stale.value}>
+        <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role={flat.length > 0 ? 'listbox' : 'region'} aria-label="Hits" tabIndex={0} aria-busy={stale.value}
+          aria-activedescendant={chosen && 'hit-' + flat.indexOf(chosen)}>
           {!words.trim() && <div class="empty"><p>Search what people and agents said, did and read</p></div>}
           {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
           {groups.map((g) => (
             <div key={g.context} role="group" aria-label={g.title.slice(0, 200) || 'Untitled'}>
-              <h2 class="grp"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></h2>
+              <div class="grp" role="presentation"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></div>
               {g.hits.map((h) => (
-                <a key={h.id + h.position} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words)} tabIndex={-1}
+                <a key={h.id + h.position} id={'hit-' + flat.indexOf(h)} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words)} tabIndex={-1}
                   onPointerEnter={() => { at.value = flat.indexOf(h); }}>
                   <span class="s t3 num">
                     {h.role && <><T s={h.role} /> · </>}#{h.position}{h.created_at && <> · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)}</>} · <T s={branchesOf(h.branches)} />

@@ -105,10 +105,10 @@ function Body({ tool, call, all, whole }: { tool: Tool; call: Part; all: boolean
   return (
     <>
       {changes.length > 0 ? changes.map((c, i) => <Diff key={i} change={c} />)
-        : tool === 'shell' ? <pre class="out cmd">{visible(commandOf(call.text) ?? call.summary ?? '')}</pre>
+        : tool === 'shell' ? <pre class="out cmd">{visible(cut(commandOf(call.text) ?? call.summary ?? ''))}</pre>
         : tool === 'todo' ? <Todo text={call.text} />
         : tool === 'read' || tool === 'search' ? null
-        : <pre class="out">{visible(pretty(call.text))}</pre>}
+        : <pre class="out" tabIndex={0}>{visible(cut(pretty(call.text)))}</pre>}
       {results.filter((r) => tool !== 'edit' || r.failed).map((r) => <Output key={r.number} part={r} all={all} whole={whole(r)} />)}
     </>
   );
@@ -123,7 +123,7 @@ function Output({ part, all: every, whole }: { part: Part; all: boolean; whole: 
   return (
     <>
       {hidden > 0 && <button class="more" onClick={() => { all.value = true; }}>Show {counted(hidden, 'earlier line')}</button>}
-      <pre class={part.failed ? 'out bad' : 'out'}><Ansi text={lines.slice(hidden).map(short).join('\n')} /></pre>
+      <pre class={part.failed ? 'out bad' : 'out'} tabIndex={0}><Ansi text={cut(lines.slice(hidden).join('\n'))} /></pre>
       {part.tail && <a class="more" href={whole}>Open all {size(part.bytes)}</a>}
     </>
   );
@@ -131,6 +131,7 @@ function Output({ part, all: every, whole }: { part: Part; all: boolean; whole: 
 
 const longest = 2000; // characters of a line
 const short = (line: string): string => (line.length > longest ? line.slice(0, longest) + ` … ${count(line.length - longest)} more characters` : line);
+const cut = (text: string): string => text.split('\n').map(short).join('\n');
 
 function parsed(text: string): Record<string, unknown> | undefined {
   try {
@@ -163,7 +164,7 @@ function pretty(text: string): string {
 function Todo({ text }: { text: string }) {
   const o = parsed(text);
   const list = [o?.['todos'], o?.['plan'], o?.['items']].find(Array.isArray) as unknown[] | undefined;
-  if (!list) return <pre class="out">{visible(pretty(text))}</pre>;
+  if (!list) return <pre class="out" tabIndex={0}>{visible(cut(pretty(text)))}</pre>;
   return (
     <ul class="todo">
       {list.slice(0, 200).map((item, i) => {

@@ -244,7 +244,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     <div class="talk">
       <div class="scroll" ref={scroll} onScroll={onScroll} tabIndex={0} aria-label="Conversation">
         {list.failed.value && <p class="gap bad" role="alert"><T s={list.failed.value} /></p>}
-        <div class="turns" role="feed" aria-busy={!w}>
+        <div class="turns" role={w?.length === 0 ? undefined : 'feed'} aria-busy={!w && !list.failed.value}>
           {w ? turnsIn(w).map(({ turn, messages }) => (
             <TurnView key={turn.number} turn={turn} messages={messages} last={w.to >= w.length && turn.to >= w.length} live={l} level={level}
               path={path} usage={usage.get(turn.id ?? '')} fork={fork} />

@@ -24,28 +24,35 @@ function nameOf(found: string): string {
   return names[found] ?? 'U+' + code.toString(16).toUpperCase().padStart(4, '0');
 }
 
-/** Parts of a text: strings, and chips for what is hidden. */
-export function visible(text: string): ComponentChildren {
+export const hiddenTitle = 'An invisible character';
+
+/** Parts of a text: what can be seen, and the names of what is hidden. */
+export function pieces(text: string): { text: string; hidden: boolean }[] {
   text = text.toWellFormed().replace(stacked, '$1');
-  if (!hidden.test(text)) return text;
-  hidden.lastIndex = 0;
-  const out: ComponentChildren[] = [];
+  const out: { text: string; hidden: boolean }[] = [];
   let at = 0;
   for (const m of text.matchAll(hidden)) {
-    if (m.index > at) out.push(text.slice(at, m.index));
-    out.push(<span class="hid" title="An invisible character">{nameOf(m[0])}</span>);
+    if (m.index > at) out.push({ text: text.slice(at, m.index), hidden: false });
+    out.push({ text: nameOf(m[0]), hidden: true });
     at = m.index + m[0].length;
   }
-  if (at < text.length) out.push(text.slice(at));
+  if (at < text.length) out.push({ text: text.slice(at), hidden: false });
   return out;
 }
+
+/** A text with chips for what is hidden. */
+export const visible = (text: string): ComponentChildren =>
+  pieces(text).map((p) => (p.hidden ? <span class="hid" title={hiddenTitle}>{p.text}</span> : p.text));
+
+const longest = 2000; // characters of a field
 
 /** A field of stored text, in one line. */
 export function T({ s, class: c, title }: { s: string | undefined; class?: string; title?: boolean }) {
   const text = s ?? '';
+  const line = text.slice(0, 10 * longest).replace(/\s+/g, ' ').trim();
   return (
     <bdi class={c} title={title ? text.slice(0, 500) : undefined}>
-      {visible(text.replace(/\s+/g, ' ').trim())}
+      {visible(line.length > longest ? line.slice(0, longest) + '…' : line)}
     </bdi>
   );
 }
@@ -130,3 +137,7 @@ export function coded(text: string): ComponentChildren {
   }
   return out;
 }
+
+/** The title of the window for a context. It is the one place where stored text leaves the page's own boxes. */
+export const titleOf = (title: string): string =>
+  (title || 'Untitled').slice(0, 100).toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ').trim() + ' · ctxdir';

@@ -122,7 +122,7 @@ function Days({ rows }: { rows: Row[] }) {
         <line x1="0" x2={shown.length * width} y1="100" y2="100" />
         <line x1="0" x2={shown.length * width} y1="160" y2="160" />
       </svg>
-      <div class="axis s t3 num"><span>{shown[0]}</span><span>{last}</span></div>
+      <div class="days s t3 num"><span>{shown[0]}</span><span>{last}</span></div>
       <table class="vh">
         <thead><tr><th>Day</th><th>New tokens</th><th>From a cache</th></tr></thead>
         <tbody>{keys.map((d) => <tr key={d}><td>{d}</td><td>{fresh(known.get(d))}</td><td>{known.get(d)?.cache_read}</td></tr>)}</tbody>

@@ -51,11 +51,13 @@ const marked = new Marked({
     },
     image: ({ href, text }: Tokens.Image) => `<span class="noimage">image: ${escape(text)} <code>${escape(href)}</code></span>`,
     checkbox: ({ checked }: Tokens.Checkbox) => (checked ? '☑ ' : '☐ '),
-    link({ href, tokens }: Tokens.Link) {
+    link({ href, text, tokens }: Tokens.Link) {
       const inner = this.parser.parseInline(tokens);
       const u = open(href);
       if (!u) return inner;
-      const shown = inner.includes(u.host) || u.protocol === 'mailto:' ? '' : ` <span class="host">${escape(u.host)}</span>`;
+      // A text that names another host, or the right one in the wrong place, must not hide where the link leads.
+      const said = open(text.trim())?.host ?? text.trim();
+      const shown = said === u.host || u.protocol === 'mailto:' ? '' : ` <span class="host">${escape(u.host)}</span>`;
       return `<a href="${escape(u.href)}" target="_blank" rel="noopener noreferrer nofollow">${inner}</a>${shown}`;
     },
   },

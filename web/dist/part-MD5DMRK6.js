@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-DIKKIRIZ.js";import"./part-LRWB433H.js";import"./part-FOU2RGP4.js";import"./part-NMVJF53X.js";import"./part-FTZCJI7C.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
