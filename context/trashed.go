@@ -34,6 +34,8 @@ type TrashEntry struct {
 	Item TrashItem
 	// Problem is why the item has no description: item.json is missing or damaged.
 	Problem error
+	// Unread says that Problem is an error of reading: what is there may be good.
+	Unread bool
 
 	fs     vfs.FS
 	folder bool
@@ -135,6 +137,7 @@ func (t *TrashEntry) there() bool {
 func (t *TrashEntry) read() error {
 	b, err := t.head()
 	if err != nil {
+		t.Unread = vfs.IsFault(err)
 		return err
 	}
 	var item TrashItem

@@ -2,6 +2,7 @@ package index
 
 import (
 	stdcontext "context"
+	"errors"
 	"math"
 	"slices"
 
@@ -60,7 +61,7 @@ type PackUse struct {
 	ID         uuid.UUID
 	Live       map[uuid.UUID]Spans // positions, by line
 	Bytes      int64               // of these messages
-	TotalBytes int64               // bytes of all messages in the pack; 0 if it cannot be opened
+	TotalBytes int64               // bytes of all messages in the pack; 0 if it is damaged
 	Size       int64               // of the file
 	Named      bool                // by the index; interrupted processes left the others
 	Lost       int64               // messages in the pack that the index marks lost
@@ -85,9 +86,12 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		if info, err := l.dir.FS.Lstat(ctxfolder.Archive + "/" + archive.FileName(id)); err == nil {
 			uses[i].Size = info.Size()
 		}
-		if p, err := l.openPack(id); err == nil {
+		err := l.withPack(id, func(p *openPack) error {
 			uses[i].TotalBytes = p.get().Bytes()
-			p.Release()
+			return nil
+		})
+		if err != nil {
+			return nil, err
 		}
 		byID[id] = &uses[i]
 	}
@@ -96,12 +100,14 @@ func (l *Log) PackUses(ctx stdcontext.Context) ([]PackUse, error) {
 		return nil, err
 	}
 	for i := range uses {
-		l.countCut(&uses[i], counts)
-		if !uses[i].Named {
-			l.countLost(ctx, &uses[i], counts)
-			if err := l.countHidden(&uses[i]); err != nil {
-				return nil, err
+		err := l.countCut(&uses[i], counts)
+		if err == nil && !uses[i].Named {
+			if err = l.countLost(ctx, &uses[i], counts); err == nil {
+				err = l.countHidden(&uses[i])
 			}
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	for line := range counts {
@@ -130,26 +136,38 @@ func (l *Log) HasUnnamedPacks() (bool, error) {
 	return slices.ContainsFunc(there, func(id uuid.UUID) bool { return !slices.Contains(named, id) }), err
 }
 
-// countLost counts the messages of a pack that the index marks lost: the pack was away for a while.
-func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) {
-	p, err := l.openPack(use.ID)
+// withPack calls f with a pack, unless the pack is damaged: a check reports that. If it cannot be read for another
+// reason, it may hold anything.
+func (l *Log) withPack(id uuid.UUID, f func(p *openPack) error) error {
+	p, err := l.openPack(id)
+	if errors.Is(err, ErrDamaged) {
+		return nil
+	}
 	if err != nil {
-		return
+		return err
 	}
 	defer p.Release()
-	for line := range counts {
-		for entries, err := range l.Pages(ctx, line, 0, math.MaxInt64) {
-			if err != nil {
-				break
-			}
-			from := entries[0].Position
-			for e := range p.entries(line, from, from+int64(len(entries))) {
-				if now := &entries[e.Position-from]; now.isLost() && (now.ID == e.ID || now.ID == uuid.Nil) {
-					use.Lost++
+	return f(p)
+}
+
+// countLost counts the messages of a pack that the index marks lost: the pack was away for a while.
+func (l *Log) countLost(ctx stdcontext.Context, use *PackUse, counts map[uuid.UUID]Counts) error {
+	return l.withPack(use.ID, func(p *openPack) error {
+		for line := range counts {
+			for entries, err := range l.Pages(ctx, line, 0, math.MaxInt64) {
+				if err != nil {
+					return err
+				}
+				from := entries[0].Position
+				for e := range p.entries(line, from, from+int64(len(entries))) {
+					if now := &entries[e.Position-from]; now.isLost() && (now.ID == e.ID || now.ID == uuid.Nil) {
+						use.Lost++
+					}
 				}
 			}
 		}
-	}
+		return nil
+	})
 }
 
 // countHidden counts the messages of a pack that the context does not show, except those marked lost.
@@ -167,22 +185,23 @@ func (l *Log) countHidden(use *PackUse) error {
 }
 
 // countCut counts the messages of a pack that were cut off from their lines.
-func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) {
-	p, err := l.openPack(use.ID)
-	if err != nil {
-		return
-	}
-	defer p.Release()
-	for run, err := range p.get().Runs() {
-		if err != nil {
-			continue
+func (l *Log) countCut(use *PackUse, counts map[uuid.UUID]Counts) error {
+	return l.withPack(use.ID, func(p *openPack) error {
+		for run, err := range p.get().Runs() {
+			if errors.Is(err, archive.ErrDamaged) {
+				continue
+			}
+			if err != nil {
+				return err
+			}
+			end := int64(0)
+			if c, ok := counts[run.Line]; ok {
+				end = c.End()
+			}
+			use.Cut += max(run.To-max(run.From, end), 0)
 		}
-		end := int64(0)
-		if c, ok := counts[run.Line]; ok {
-			end = c.End()
-		}
-		use.Cut += max(run.To-max(run.From, end), 0)
-	}
+		return nil
+	})
 }
 
 // HasCutMessages reports whether a pack has messages that were cut off from their lines.
@@ -192,9 +211,14 @@ func (l *Log) HasCutMessages() (bool, error) {
 		return false, err
 	}
 	counts, _, err := l.AllCounts()
-	return err == nil && slices.ContainsFunc(there, func(id uuid.UUID) bool {
+	for _, id := range there {
 		use := PackUse{ID: id}
-		l.countCut(&use, counts)
-		return use.Cut > 0
-	}), err
+		if err == nil {
+			err = l.countCut(&use, counts)
+		}
+		if err != nil || use.Cut > 0 {
+			return err == nil, err
+		}
+	}
+	return false, nil
 }

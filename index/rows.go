@@ -214,11 +214,11 @@ func (s *state) readDense(ln *line, from, to int64) ([]Entry, error) {
 	return entries, nil
 }
 
-// regular reports whether a path of the context's folder is a regular file. If it is not, an error from opening it is
+// regular reports whether a path of the context's folder is, or may be, a regular file. If it is not, an error from opening it is
 // damage, and no reason to give up.
 func regular(dir *ctxfolder.Dir, path string) bool {
 	info, err := dir.FS.Lstat(path)
-	return err == nil && info.Mode().IsRegular() || vfs.IsShortage(err)
+	return err == nil && info.Mode().IsRegular() || vfs.IsFault(err)
 }
 
 // rowsWriter writes rows in their places, with one write for each run of them.

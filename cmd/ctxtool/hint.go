@@ -37,11 +37,12 @@ var hints = []struct {
 	{ctxdir.ErrNoStore, nil, `run "ctxtool init" to create a store, or name one with --store DIR`},
 	{workspace.ErrForeign, nil, "name the store to use, with --store DIR or $CTXDIR_STORE"},
 	{ctxdir.ErrLocked, nil, "retry, or wait longer with --lock-timeout"},
+	{nil, []string{findItem}, listItems},
 	{ctxdir.ErrFormat, nil, "use a newer version of ctxtool"},
 	{os.ErrPermission, nil, "check the permissions of the file and its folder"},
 	{branch.ErrActive, nil, `run "ctxtool branch switch CONTEXT NAME" to make another branch active`},
 	{ctxdir.ErrExist, []string{"restore"}, `run "ctxtool rm" to move the existing context to the trash`},
-	{nil, []string{"restore", findItem}, `run "ctxtool trash ls" to list the items`},
+	{nil, []string{"restore"}, listItems},
 	{ctxdir.ErrExist, []string{"create"}, `run "ctxtool show CONTEXT" to see it, or omit --id to create another context`},
 	{ctxdir.ErrExist, []string{"new branch", "fork", "rename"}, `run "ctxtool branch ls CONTEXT" to list the names in use`},
 	{fs.ErrExist, []string{"roll back"}, "name a file that does not exist yet"},
@@ -61,6 +62,8 @@ var hints = []struct {
 	{fs.ErrNotExist, nil, "check the path"},
 	{syscall.ENOTDIR, nil, "check the path"},
 }
+
+const listItems = `run "ctxtool trash ls" to list the items`
 
 const findContext = `run "ctxtool ls" to list the contexts, or "ctxtool trash ls" for removed ones`
 

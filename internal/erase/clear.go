@@ -121,7 +121,7 @@ func (e *eraser) eraseLooseTrash() error {
 			continue
 		}
 		b, err := vfs.ReadFile(e.s.FS, item+"/"+ctxfolder.TrashNote, engine.MaxStoreFile)
-		if errors.Is(err, fs.ErrPermission) {
+		if vfs.IsFault(err) {
 			return err // it may have come from the context
 		}
 		var note ctxfolder.TrashItem

@@ -2,7 +2,9 @@ package erase_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/erase"
@@ -40,6 +42,37 @@ func TestEraseCut(t *testing.T) {
 		}
 	}
 	t.Logf("%d disk states", states)
+}
+
+// TestEraseUnread lets each look at the disk fail once while a message is erased. What cannot be looked at may be there:
+// an erase that reports success leaves no file with the message, and one that reports a failure leaves none when it is
+// repeated.
+func TestEraseUnread(t *testing.T) {
+	t.Parallel()
+	for k := 1 + rand.IntN(kit.Stride()); ; k += kit.Stride() {
+		disk := crashfs.New()
+		s, _ := kit.NewCanaryStore(t, disk)
+		again := func() error {
+			_, err := kit.Erase(s, kit.TestID(60000), kit.TestID(2), erase.Options{Shared: true})
+			return err
+		}
+		failed := kit.FailLook(disk, k)
+		first := again()
+		disk.Fail(nil)
+		if *failed == "" {
+			kit.Check(t, first, s.Close())
+			return
+		}
+		err := first
+		if err != nil {
+			err = again()
+		}
+		found, ferr := kit.FilesWithCanary(disk)
+		if err = errors.Join(err, ferr); err != nil || len(found) > 0 {
+			t.Errorf("look %d failed (%s), %v: the canary is in %v, %v", k, *failed, first, found, err)
+		}
+		kit.Check(t, s.Close())
+	}
 }
 
 func verifyErase(disk *crashfs.FS, want kit.Transcript, over bool) error {

@@ -15,6 +15,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -225,8 +226,11 @@ func (e *eraser) removeTrashPayloads() error {
 
 func (e *eraser) removePayload(p, what string) error {
 	info, err := e.s.FS.Lstat(p)
+	if vfs.IsFault(err) {
+		return err
+	}
 	if err != nil || !info.Mode().IsRegular() {
-		return nil //nolint:nilerr // it is not there
+		return nil // it is not there
 	}
 	e.report(uuid.Nil, p, info.Size(), what)
 	if e.o.DryRun {

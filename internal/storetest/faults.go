@@ -46,3 +46,20 @@ func (st *Step) VerifyRecovery(w *World, failed error, before, after Transcript)
 	}
 	return true, nil
 }
+
+// FailLook lets the k-th look at the disk fail: an open, a read, or a question about a file or a folder. failed is empty
+// until that happens, and then says which look it was.
+func FailLook(disk *crashfs.FS, k int) (failed *string) {
+	failed = new(string)
+	disk.Fail(func(o crashfs.Op) error {
+		switch o.Kind {
+		case crashfs.KindOpen, crashfs.KindRead, crashfs.KindStat, crashfs.KindReadDir:
+			if k--; k == 0 {
+				*failed = fmt.Sprintf("%s %s", o.Kind, o.Path)
+				return syscall.EIO
+			}
+		}
+		return nil
+	})
+	return failed
+}

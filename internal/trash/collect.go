@@ -235,13 +235,15 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 	}
 	defer func() { err = errors.Join(err, c.Close()) }()
 	if !x.o.DryRun {
-		x.gone.resume(c.Dir.FS, id)
+		if err := x.gone.resume(c.Dir.FS, id); err != nil {
+			return true, err
+		}
 	}
 	inTrash, more := x.trash(ctx, c.Dir.FS, id, c)
 	if more {
 		more, err = x.lines(ctx, c)
 	}
-	if !x.o.DryRun {
+	if !x.o.DryRun && err == nil { // else the note says what is left to do
 		ended, eerr := x.gone.end(ctx, c)
 		if err = errors.Join(err, eerr); ended && more && x.o.Grace <= 0 { // what was set aside meanwhile
 			inTrash, more = x.trash(ctx, c.Dir.FS, id, c)

@@ -2,6 +2,7 @@ package trash
 
 import (
 	"context"
+	"fmt"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -147,7 +148,12 @@ func purgeLines(ctx context.Context, c *engine.Context, expired func(r *ctxfolde
 	}
 	inPacks, err := c.Log.HasCutMessages()
 	if err == nil && inPacks {
-		_, err = collectPacks(ctx, c, false, yield)
+		if _, err = collectPacks(ctx, c, false, yield); err == nil {
+			inPacks, err = c.Log.HasCutMessages()
+		}
+	}
+	if err == nil && inPacks {
+		err = fmt.Errorf("%w: other messages of a pack are unreadable; run a repair first", engine.ErrDamaged)
 	}
 	if err != nil {
 		return err

@@ -57,9 +57,10 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			return (len(items) == 0 || slices.Contains(items, t.ID)) && (len(items) > 0 || older <= 0 || isExpired(s, t, older))
 		}
 		if len(items) == 0 && !dryRun {
-			if err := gone.resumeAll(); err != nil {
-				fail(err)
-				return
+			for t, err := range gone.resumeAll() {
+				if stopped = !yield(t, err); stopped || t.Context == uuid.Nil {
+					return
+				}
 			}
 		}
 		// Lines go last: the other items make room.
@@ -121,7 +122,14 @@ func (x *removal) endPurge(
 	}
 	if ended := x.ended(); everything && len(ended) > 0 {
 		for t, err := range EachItem(ctx, x.s, ended, nil) {
-			if t != nil && err == nil && t.in != uuid.Nil && !t.inPlace && !purged(t, x.purgeItem(ctx, t, false)) {
+			switch {
+			case t == nil:
+				yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "list the trash of", Path: x.s.Path()}, err))
+				return
+			case err != nil && !yield(t.describe(), err):
+				return
+			case err != nil:
+			case t.in != uuid.Nil && !t.inPlace && !purged(t, x.purgeItem(ctx, t, false)):
 				return
 			}
 		}
@@ -218,6 +226,8 @@ func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) erro
 	t.bytes = t.Size() // the result says what was freed
 	err := x.s.BeginForgetting(t.Item.Context)
 	switch {
+	case t.Unread: // it may be a context, with more to remove than its folder
+		err = t.Problem
 	case err != nil:
 	case t.in == uuid.Nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashContext:
 		err = x.purgeContext(ctx, t.TrashEntry)
@@ -227,6 +237,9 @@ func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) erro
 	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
+	}
+	if err != nil && t.in != uuid.Nil {
+		x.in(t.in).left = true
 	}
 	return err
 }

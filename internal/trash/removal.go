@@ -9,7 +9,6 @@ import (
 	"iter"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -38,6 +37,7 @@ type removal struct {
 
 // reduced is a context that loses messages, or versions of them.
 type reduced struct {
+	left      bool               // an item in the trash could not be removed
 	due       bool               // its journals may hold what is removed
 	ended     bool               // they do not any more
 	versions  map[uuid.UUID]bool // messages of which its packs may have replaced versions
@@ -67,40 +67,6 @@ func (x *removal) lose(t engine.TrashItem) {
 }
 
 func (x *removal) refer(sum blob.Sum) { x.blobs[sum] = true }
-
-// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it
-// has to be repeated.
-func (x *removal) resume(fsys vfs.FS, id uuid.UUID) {
-	n, err := ctxfolder.ReadErasing(fsys)
-	if err != nil || len(n.Messages) > 0 {
-		return // a check reports it
-	}
-	r := x.in(id)
-	r.due, r.allPacks = n.Journal == 0, n.Journal == 0
-	x.lost[id] = true
-	x.referAll(n)
-}
-
-// resumeAll is resume for every context, and for the store's trash.
-func (x *removal) resumeAll() error {
-	entries, err := ctxfolder.ListTrash(x.s.FS)
-	if err == nil {
-		_, err = x.resumeTrash(entries)
-	}
-	if err != nil {
-		return err
-	}
-	for id, err := range x.s.IDs() {
-		if err != nil {
-			return err
-		}
-		if fsys, err := x.s.FS.Sub(id.String()); err == nil {
-			x.resume(fsys, id)
-			_ = fsys.Close()
-		}
-	}
-	return nil
-}
 
 // begin writes erasing.json before something is removed from a context that referred to some payloads.
 func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool) error {
@@ -222,36 +188,6 @@ func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) err
 	return err
 }
 
-// resumeTrash takes over what interrupted purges left in the store's trash. It returns the other entries.
-func (x *removal) resumeTrash(entries []fs.DirEntry) (others []fs.DirEntry, err error) {
-	for _, e := range entries {
-		rest := ctxfolder.Trash + "/" + e.Name()
-		if !strings.HasPrefix(e.Name(), ".") || !e.IsDir() || !x.resumeItem(rest) {
-			others = append(others, e)
-			continue
-		}
-		if err := ctxfolder.RemoveAllBut(x.s.FS, rest, ctxfolder.ErasingFile); err != nil {
-			return nil, err
-		}
-		x.rests = append(x.rests, rest)
-	}
-	return others, nil
-}
-
-func (x *removal) resumeItem(rest string) (there bool) {
-	item, err := x.s.FS.Sub(rest)
-	if err != nil {
-		return false
-	}
-	defer item.Close()
-	n, err := ctxfolder.ReadErasing(item)
-	if err != nil {
-		return false
-	}
-	x.referAll(n)
-	return true
-}
-
 func (x *removal) referAll(n *ctxfolder.Erasing) {
 	for _, text := range n.Blobs {
 		if sum, err := blob.ParseSum(text); err == nil {
@@ -315,7 +251,7 @@ func (x *removal) finish(ctx context.Context, marks *marker) ([]engine.TrashItem
 		}
 	}
 	for _, id := range slices.SortedFunc(maps.Keys(x.contexts), func(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }) {
-		if r := x.contexts[id]; r.due || r.unrefined != nil {
+		if r := x.contexts[id]; r.due || r.left || r.unrefined != nil {
 			continue
 		}
 		if err := x.removeNote(id); err != nil {

@@ -50,9 +50,9 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 	}
 	m, err := startMarker(ctx, x.s, false) // the marks of the sweep are older than what a settle has written
 	if err == nil {
-		err = m.markAll(ctx)
+		err = cmp.Or(m.markAll(ctx), m.unread)
 	}
-	if err = cmp.Or(err, m.unread); err != nil {
+	if err != nil {
 		return nil, false, fmt.Errorf("payloads may be left that only purged messages refer to; repair the store and collect again: %w", err)
 	}
 	w := sweeper{s: x.s, before: m.at, purge: true, yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}

@@ -22,8 +22,10 @@ import (
 // [*engine.AmbiguousError] that lists the candidates.
 func ResolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	id, err := resolveItem(ctx, s, ref)
-	return id, engine.Wrap(engine.Error{Op: "find in trash of", Path: s.Path()}, err)
+	return id, engine.Wrap(engine.Error{Op: findOp, Path: s.Path()}, err)
 }
+
+const findOp = "find in trash of"
 
 func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	if ref == "" {
@@ -61,7 +63,8 @@ func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, e
 	case len(found) > 1:
 		return uuid.Nil, &engine.AmbiguousError{Ref: ref, Matches: found, Of: "items"}
 	case failed != nil:
-		return uuid.Nil, failed
+		why := fmt.Errorf("%w: no item that could be listed is named %q: %w", engine.ErrNotExist, ref, failed)
+		return uuid.Nil, &engine.Error{Op: findOp, Path: s.Path(), Err: why}
 	}
 	return uuid.Nil, fmt.Errorf("%w: no item, removed context or removed branch is named %q", engine.ErrNotExist, ref)
 }

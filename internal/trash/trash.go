@@ -182,17 +182,20 @@ func EachItem(
 	}
 }
 
-// eachLine yields the wanted removed lines of a context. A context that cannot be opened has none to list: a check
-// reports it.
+// eachLine yields the wanted removed lines of a context. One that cannot be opened may have some, so that is an error.
 func eachLine(
 	ctx context.Context, s *engine.Store, id uuid.UUID, want func(id uuid.UUID, folder bool) bool, yield func(*trashItem, error) bool,
 ) (more bool) {
+	var lines []*trashItem
 	c, err := s.Open(ctx, id)
-	if err != nil {
-		return true
+	if err == nil {
+		lines, err = removedLines(ctx, c, c.Current(), func(r *ctxfolder.Removed) bool { return want == nil || want(r.Line, true) })
+		err = errors.Join(err, c.Close())
 	}
-	lines, err := removedLines(ctx, c, c.Current(), func(r *ctxfolder.Removed) bool { return want == nil || want(r.Line, true) })
-	if err = errors.Join(err, c.Close()); err != nil {
+	switch {
+	case errors.Is(err, engine.ErrNotExist) && s.WasRemoved(id):
+		return true
+	case err != nil:
 		return yield(&trashItem{in: id}, engine.Wrap(engine.Error{Op: "list", Path: Path(id)}, err))
 	}
 	for _, t := range lines {

@@ -1,0 +1,103 @@
+package trash
+
+import (
+	"errors"
+	"io/fs"
+	"iter"
+	"strings"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it
+// has to be repeated.
+func (x *removal) resume(fsys vfs.FS, id uuid.UUID) error {
+	n, err := ctxfolder.ReadErasing(fsys)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(n.Messages) > 0 {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	r := x.in(id)
+	r.due, r.allPacks = n.Journal == 0, n.Journal == 0
+	x.lost[id] = true
+	x.referAll(n)
+	return nil
+}
+
+// resumeAll is resume for every context, and for the store's trash. It yields what fails: without a context for what
+// ends the call.
+func (x *removal) resumeAll() iter.Seq2[engine.TrashItem, error] {
+	return func(yield func(engine.TrashItem, error) bool) {
+		fail := func(err error) {
+			yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: x.s.Path()}, err))
+		}
+		entries, err := ctxfolder.ListTrash(x.s.FS)
+		if err == nil {
+			_, err = x.resumeTrash(entries)
+		}
+		if err != nil {
+			fail(err)
+			return
+		}
+		for id, err := range x.s.IDs() {
+			if err != nil {
+				fail(err)
+				return
+			}
+			fsys, err := x.s.FS.Sub(id.String())
+			if err == nil {
+				err = x.resume(fsys, id)
+				_ = fsys.Close()
+			}
+			if err == nil || errors.Is(err, fs.ErrNotExist) {
+				continue
+			}
+			if !yield(engine.TrashItem{Context: id}, engine.Wrap(engine.Error{Op: "purge in", Context: id}, err)) {
+				return
+			}
+		}
+	}
+}
+
+// resumeTrash takes over what interrupted purges left in the store's trash. It returns the other entries.
+func (x *removal) resumeTrash(entries []fs.DirEntry) (others []fs.DirEntry, err error) {
+	for _, e := range entries {
+		rest := ctxfolder.Trash + "/" + e.Name()
+		there := false
+		if strings.HasPrefix(e.Name(), ".") && e.IsDir() {
+			if there, err = x.resumeItem(rest); err != nil {
+				return nil, err
+			}
+		}
+		if !there {
+			others = append(others, e)
+			continue
+		}
+		if err := ctxfolder.RemoveAllBut(x.s.FS, rest, ctxfolder.ErasingFile); err != nil {
+			return nil, err
+		}
+		x.rests = append(x.rests, rest)
+	}
+	return others, nil
+}
+
+func (x *removal) resumeItem(rest string) (there bool, err error) {
+	item, err := x.s.FS.Sub(rest)
+	if err == nil {
+		defer item.Close()
+		n, rerr := ctxfolder.ReadErasing(item)
+		if err = rerr; err == nil {
+			x.referAll(n)
+			return true, nil
+		}
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return false, err
+}
