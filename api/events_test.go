@@ -153,6 +153,30 @@ func TestFollowStore(t *testing.T) {
 	}
 }
 
+// TestFollowStoreLater follows the store after another follower has seen a context with larger numbers of commits: the
+// numbers of one context say nothing of another.
+func TestFollowStoreLater(t *testing.T) {
+	k := newKit(t, api.Options{})
+	long, short := k.context(1), k.context(1)
+	first := k.follow("/v1/events")
+	for _, text := range []string{"1", "2", "3"} {
+		k.append(long, text)
+		if l := first.next(); l.Message.Content != text {
+			t.Fatalf("%+v", l)
+		}
+	}
+	second := k.follow("/v1/events")
+	k.append(short, "b")
+	k.append(long, "c")
+	for _, want := range []string{"b", "c"} {
+		for name, f := range map[string]*follower{"first": first, "second": second} {
+			if l := f.next(); l.Message.Content != want {
+				t.Errorf("the %s follower has %+v, want %q", name, l, want)
+			}
+		}
+	}
+}
+
 // TestFollowersAndWriters lets followers come and go beside writers. Each sees every commit after the number that it
 // names exactly once.
 func TestFollowersAndWriters(t *testing.T) {

@@ -28,6 +28,7 @@ type feeds struct {
 // feed reads the events of a context, or of the store, once for all its followers. The events are a list of which each
 // follower has a place: what all have passed is garbage.
 type feed struct {
+	store     bool // of all contexts: each has its own numbers, and the feed none
 	followers int
 	started   chan struct{} // closed when the fields below are set
 	err       error         // why the feed could not begin
@@ -41,7 +42,7 @@ type feed struct {
 type event struct {
 	line     []byte // of JSON; nil at the beginning and the end of a feed
 	sequence uint64 // of the newest commit up to here
-	own      uint64 // of this event; 0 for one without a commit
+	own      uint64 // of this event; 0 for one without a commit, and in the feed of the store
 	total    int64  // bytes of all lines up to here
 	removed  bool   // the context: there is no next one
 
@@ -54,7 +55,7 @@ func (f *feeds) follow(ctx context.Context, id uuid.UUID) (*feed, *event, func()
 	f.mu.Lock()
 	x := f.all[id]
 	if x == nil {
-		x = &feed{started: make(chan struct{})}
+		x = &feed{store: id == uuid.Nil, started: make(chan struct{})}
 		f.all[id] = x
 		go f.run(id, x)
 	}
@@ -147,11 +148,14 @@ func (x *feed) add(ctx context.Context, e *ctxdir.Event) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	n := &event{
-		line: line, own: e.Seq, sequence: x.tail.sequence, total: x.tail.total + int64(len(line)), more: make(chan struct{}),
+		line: line, sequence: x.tail.sequence, total: x.tail.total + int64(len(line)), more: make(chan struct{}),
 		removed: e.Kind == ctxdir.EventContext && e.Op == "removed",
 	}
-	if !e.More {
-		n.sequence = max(n.sequence, e.Seq)
+	if !x.store {
+		n.own = e.Seq
+		if !e.More {
+			n.sequence = max(n.sequence, e.Seq)
+		}
 	}
 	x.tail.next = n
 	close(x.tail.more)
