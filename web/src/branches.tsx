@@ -10,7 +10,7 @@ import { useKeys } from './keys';
 import { listen, live } from './live';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
-import { count, T, titleOf } from './text';
+import { count, T, useTitle } from './text';
 import { writable } from './store';
 import { keyOf, newest, positions, rowsOf, type Forest, type Node, type Span } from './tree';
 
@@ -27,22 +27,19 @@ export function Branches({ parts }: { parts: string[] }) {
   const id = parts[1] ?? '';
   const data = useSignal<Data | undefined>(undefined);
   const failed = useSignal('');
+  useTitle(data.value?.context.title);
   const load_ = async () => {
     try {
       const [context, got] = await Promise.all([get<Context>('/contexts/' + segment(id)), load(id)]);
       data.value = { context, ...got };
       failed.value = '';
-      document.title = titleOf(context.title);
     } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
     }
   };
   useEffect(() => {
     void load_();
-    return () => {
-      forget();
-      document.title = 'ctxdir';
-    };
+    return forget;
   }, [id]);
   useSignalEffect(() => {
     let timer = 0;

@@ -11,7 +11,7 @@ import { useKeys } from './keys';
 import { listen, live } from './live';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
-import { count, counted, T, titleOf } from './text';
+import { count, counted, T, useTitle } from './text';
 import type { Forest, Node } from './tree';
 
 interface Data {
@@ -25,17 +25,14 @@ export function Compare({ parts }: { parts: string[] }) {
   const id = parts[1] ?? '';
   const data = useSignal<Data | undefined>(undefined);
   const failed = useSignal('');
+  useTitle(data.value?.context.title);
   const fetch = () => Promise.all([get<Context>('/contexts/' + segment(id)), load(id)]).then(([context, got]) => {
     data.value = { context, ...got };
-    document.title = titleOf(context.title);
   }, (e: unknown) => {
     failed.value = e instanceof Error ? e.message : String(e);
   });
   useEffect(() => {
     void fetch();
-    return () => {
-      document.title = 'ctxdir';
-    };
   }, [id]);
   useSignalEffect(() => {
     let timer = 0;

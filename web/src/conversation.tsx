@@ -14,7 +14,7 @@ import { stateText, Switch } from './shell';
 import { base } from './library';
 import { writable } from './store';
 import { Talk, type Reading } from './talk';
-import { count, money, T, titleOf, tokens } from './text';
+import { count, money, T, tokens, useTitle } from './text';
 import { type Level } from './turn';
 
 const mostTurns = 500; // of which the page asks what each cost
@@ -30,12 +30,12 @@ export function Conversation({ parts }: { parts: string[] }) {
   const context = useSignal<Context | undefined>(undefined);
   const branches = useSignal<Branch[]>([]);
   const failed = useSignal('');
+  useTitle(context.value?.title);
   const load = async () => {
     try {
       const [c, b] = await reload(id);
       context.value = c;
       branches.value = b.branches;
-      document.title = titleOf(c.title);
     } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
     }
@@ -47,10 +47,7 @@ export function Conversation({ parts }: { parts: string[] }) {
       if (e.record === 'context' && (e.event ?? '').endsWith('removed')) failed.value = 'This conversation is not in the store any more. The trash has it for a while.';
       else void load();
     });
-    return () => {
-      stop();
-      document.title = 'ctxdir';
-    };
+    return stop;
   }, [id]);
   if (failed.value) return <div class="empty" role="alert"><T s={failed.value} /></div>;
   const c = context.value;
@@ -74,6 +71,11 @@ function View({ c, branch, branches, load }: Props) {
   const length = useSignal(0);
   const panel = useSignal(false);
   const began = useSignal(c.active_branch);
+  const rewound = useSignal(-1); // the messages that are left, if there were more here
+  const shown = branches.find((b) => b.name === branch);
+  useEffect(() => {
+    rewound.value = shown && length.value > shown.messages ? shown.messages : -1;
+  }, [branches]);
   const q = query.value;
   const level = ([1, 2, 3].find((n) => String(n) === q.get('d')) ?? 2) as Level;
 
@@ -131,7 +133,6 @@ function View({ c, branch, branches, load }: Props) {
   const l = live.value.find((x) => x.context === c.id && x.branch === branch);
   const labels = c.labels ?? {};
   const not = q.get('not');
-  const shown = branches.find((b) => b.name === branch);
   return (
     <>
       <header class="bar">
@@ -170,7 +171,7 @@ function View({ c, branch, branches, load }: Props) {
       {c.active_branch !== began.value && c.active_branch !== branch && (
         <div class="strip"><T s={c.active_branch} /> is now the active branch. <a class="link" href={changed({ b: c.active_branch, m: '', p: '' })}>Go</a></div>
       )}
-      {shown && length.value > shown.messages && <div class="strip">The branch was rewound to {count(shown.messages)} messages. What was here stays until you leave.</div>}
+      {rewound.value >= 0 && <div class="strip">The branch was rewound to {count(rewound.value)} messages. What was here stays until you leave.</div>}
       <div class={panel.value ? 'conv open' : 'conv'}>
         <Talk c={c} branch={branch} branches={branches} level={level} reading={reading} length={length} usage={spent.value.turns} fork={fork} />
         <aside class="navi" aria-label="Turns">

@@ -30,6 +30,7 @@ export const nextTry = signal(0);
 
 let socket: WebSocket | undefined;
 let attempt = 0;
+let lost = false; // was there a connection before?
 let timer = 0;
 let hideTimer = 0;
 let refreshing = 0;
@@ -62,17 +63,20 @@ export function connect(): void {
   s.onopen = () => {
     attempt = 0;
     offline.value = 0;
-    void refresh();
   };
   s.onmessage = (e: MessageEvent<string>) => {
     const event = JSON.parse(e.data) as StoreEvent;
-    if (event.record === 'ready' || event.record === 'heartbeat') return;
+    if (event.record === 'heartbeat') return;
     for (const f of listeners) f(event);
-    soon();
+    // From here on nothing is missed; what came before, since a screen asked or a connection was lost, is asked for again.
+    if (event.record === 'ready' && !lost) void refresh();
+    else soon();
+    lost = false;
   };
   s.onclose = () => {
     if (socket !== s) return;
     socket = undefined;
+    lost = true;
     if (document.hidden || locked.value) return;
     if (!offline.value) offline.value = Date.now();
     const wait = waits[Math.min(attempt++, waits.length - 1)] ?? 15;
@@ -93,6 +97,7 @@ export function start(): void {
       hideTimer = window.setTimeout(() => {
         const s = socket;
         socket = undefined;
+        lost = true;
         s?.close();
       }, 60_000);
     } else if (socket) {

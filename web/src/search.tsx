@@ -50,6 +50,8 @@ export function Search(_: { parts: string[] }) {
   const failed = useSignal('');
   const at = useSignal(-1);
   const list = useRef<HTMLDivElement>(null);
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => field.current?.focus(), []);
   const given = conditions.map((name) => q.get(name));
   useEffect(() => {
     if (!words.trim()) {
@@ -99,7 +101,7 @@ export function Search(_: { parts: string[] }) {
         <label class="field">
           <Icon name="search" />
           <span class="vh">Search all conversations</span>
-          <input type="search" value={words} autofocus spellcheck={false} autocomplete="off" placeholder={mode === 'exact' ? 'A regular expression' : 'Words, "phrases", OR, -without, begin*'}
+          <input ref={field} type="search" value={words} spellcheck={false} autocomplete="off" placeholder={mode === 'exact' ? 'A regular expression' : 'Words, "phrases", OR, -without, begin*'}
             onInput={(e) => go(changed({ q: e.currentTarget.value }), true)} />
         </label>
         <span class="seg" role="group" aria-label="Mode">

@@ -94,6 +94,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     const box = scroll.current;
     if (!box || !w) return;
     length.value = w.length;
+    if (following.current || !seen.current) seen.current = w.length;
     const a = anchor.current;
     anchor.current = undefined;
     if (a) keep(a);
@@ -148,34 +149,46 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     open().catch((e: unknown) => { list.failed.value = e instanceof Error ? e.message : String(e); });
   }, [m, p, q.get('turn'), q.get('at'), list]);
 
-  // What other processes append comes in at most ten times a second.
-  const growing = useRef(0);
+  // What other processes append comes in at most ten times a second, and one look after the other.
+  const seen = useRef(0); // messages that there were when the end was last in view
   useEffect(() => {
+    let timer = 0;
+    let [busy, again] = [false, false];
+    const look = async () => {
+      const now = list.win.value;
+      if (!now) return;
+      const { messages } = await get<{ messages: number }>(path);
+      if (!following.current) missed.value = Math.max(missed.value, messages - seen.current);
+      const more = messages - now.length; // the window may have taken some in itself
+      if (more <= 0) return;
+      if (Date.now() - saidAt.current > quiet) {
+        saidAt.current = Date.now();
+        said.value = counted(more, 'new message');
+      }
+      if (now.to < now.length) list.win.value = { ...(list.win.value ?? now), length: messages };
+      else {
+        if (!following.current) hold();
+        await list.grow(messages);
+        if (!list.failed.value && (list.win.value?.length ?? 0) < messages) again = true; // the window moved meanwhile
+      }
+    };
+    const soon = () => {
+      if (busy) again = true;
+      if (busy || timer) return;
+      timer = window.setTimeout(async () => {
+        [timer, busy, again] = [0, true, false];
+        await look().catch(() => undefined); // the next connection looks again
+        busy = false;
+        if (again) soon();
+      }, paint);
+    };
     const stop = listen((e) => {
       if (e.record === 'resync') return void list.show({ last: 120 });
-      if (e.record !== 'message' || e.context !== c.id || e.branch !== branch || growing.current) return;
-      growing.current = window.setTimeout(async () => {
-        growing.current = 0;
-        const now = list.win.value;
-        if (!now) return;
-        const grown = await get<{ messages: number }>(path);
-        const more = grown.messages - now.length;
-        if (more <= 0) return;
-        if (Date.now() - saidAt.current > quiet) {
-          saidAt.current = Date.now();
-          said.value = counted(more, 'new message');
-        }
-        if (!following.current) missed.value += more;
-        if (now.to < now.length) list.win.value = { ...now, length: grown.messages };
-        else {
-          if (!following.current) hold();
-          await list.grow(grown.messages);
-        }
-      }, paint);
+      if (e.record === 'ready' || (e.record === 'message' && e.context === c.id && e.branch === branch)) soon();
     });
     return () => {
       stop();
-      clearTimeout(growing.current);
+      clearTimeout(timer);
     };
   }, [path]);
 
@@ -190,7 +203,10 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     if (!box || !now) return;
     const end = box.scrollHeight - box.scrollTop - box.clientHeight;
     following.current = end < near && now.to >= now.length;
-    if (following.current) missed.value = 0;
+    if (following.current) {
+      missed.value = 0;
+      seen.current = now.length;
+    }
     if (!looking.current) looking.current = requestAnimationFrame(() => { looking.current = 0; look(); });
     clearTimeout(kept.current);
     kept.current = window.setTimeout(() => {
@@ -229,6 +245,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     following.current = true;
     missed.value = 0;
     const now = list.win.value;
+    seen.current = now?.length ?? 0;
     if (m || p) go(changed({ p: '', m: '' }));
     else if (now && now.to >= now.length && scroll.current) scroll.current.scrollTop = scroll.current.scrollHeight;
     else void list.show({ last: 120 });

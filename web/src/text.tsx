@@ -1,6 +1,7 @@
 // Stored text on the page. Every field is somebody's text, and may be made to deceive: it goes through here, into text
 // nodes alone. What cannot be seen is shown.
 import type { ComponentChildren } from 'preact';
+import { useEffect } from 'preact/hooks';
 
 // Controls of direction, characters without width outside of emoji, tags, and other control characters.
 const hidden = /[\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\u200b\u2060\ufeff\u00ad]|[\u{e0000}-\u{e007f}]+|(?<!\p{Emoji_Presentation}|\p{Extended_Pictographic}|\ufe0f)\u200d|[\u0000-\u0008\u000b-\u001f\u007f-\u009f]/gu;
@@ -139,5 +140,16 @@ export function coded(text: string): ComponentChildren {
 }
 
 /** The title of the window for a context. It is the one place where stored text leaves the page's own boxes. */
-export const titleOf = (title: string): string =>
+const titleOf = (title: string): string =>
   (title || 'Untitled').slice(0, 100).toWellFormed().replace(/[\u0000-\u001f\u007f-\u009f\s]+/g, ' ').trim() + ' · ctxdir';
+
+/** Gives the window the title of a context while a screen is there, once it knows the title. */
+export function useTitle(title: string | undefined): void {
+  useEffect(() => {
+    if (title === undefined) return;
+    document.title = titleOf(title);
+    return () => {
+      document.title = 'ctxdir';
+    };
+  }, [title]);
+}

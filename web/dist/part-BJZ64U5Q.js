@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-LG5OVXUB.js";import"./part-XBSDKNNJ.js";import"./part-QOQG4CDU.js";import"./part-NMVJF53X.js";import"./part-UTA7PXUA.js";import"./part-PXXAFUGA.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};

@@ -1,0 +1,253 @@
+// What people come to the page for: five tasks of each of three, by keyboard and by pointer. A task whose screen is missing
+// is marked as to be done.
+import assert from 'node:assert/strict';
+import { readdirSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { goTo, launch, ready, show, skip, until, windowOf } from './browser.mjs';
+import { fill } from './sessions.mjs';
+import { Store } from './store.mjs';
+
+describe('tasks', { skip, timeout: 600_000 }, () => {
+  let browser;
+  let server;
+  let sample;
+  let page;
+  before(async () => {
+    const store = new Store();
+    sample = fill(store);
+    const broken = path.join(store.dir, sample.waiting, 'messages', 'branch-main');
+    writeFileSync(path.join(broken, readdirSync(broken)[0]), 'damaged');
+    [server, browser] = await Promise.all([store.serve(), launch()]);
+    const context = await windowOf(browser, { permissions: ['clipboard-read', 'clipboard-write'] });
+    page = await show(context, server, { path: '/', ready: 'a.row' });
+  });
+  after(() => Promise.all([browser?.close(), server?.end()]));
+
+  const at = async (screen, wanted = 'a.row') => {
+    await goTo(page, { path: screen, ready: wanted });
+    await page.evaluate(() => document.activeElement?.blur());
+  };
+  const seen = (text, within = 'main') => page.locator(within).getByText(text).filter({ visible: true }).first().waitFor();
+  const click = (role, name) => page.getByRole(role, { name, exact: true }).first().click();
+  const keys = async (...all) => {
+    for (const key of all) await page.keyboard.press(key);
+  };
+  const copied = () => page.evaluate(() => navigator.clipboard.readText());
+  const onScreen = (name) => until(page, (p) => location.pathname === p, name);
+  /** Moves the focus with Tab until it is where it should be; a person has no other way without a key. */
+  const tabTo = async (selector) => {
+    for (let i = 0; i < 120; i++) {
+      if (await page.evaluate((s) => document.activeElement?.matches(s), selector)) return;
+      await page.keyboard.press('Tab');
+    }
+    assert.fail(`Tab does not lead to ${selector}`);
+  };
+  /** The talk shows an element, not only its document. */
+  const inView = (text) => until(page, (t) => {
+    const box = document.querySelector('.talk > .scroll')?.getBoundingClientRect();
+    return box && [...document.querySelectorAll('.talk .said, .talk .md, .talk .diff td')].some((el) => {
+      const r = el.getBoundingClientRect();
+      return el.textContent.includes(t) && r.top < box.bottom && r.bottom > box.top;
+    });
+  }, text);
+  const conversation = () => at(`/c/${sample.bounded}`, '.turn');
+  const firstHit = async () => {
+    await page.locator('.hit').first().waitFor();
+    await until(page, () => !document.querySelector('[aria-busy=true]'));
+  };
+  const missing = async (name) => assert.ok(await page.getByText(name).count() > 0, `the page has no ${name}`);
+
+  /** A task by each of its ways. */
+  const task = (title, ways) => {
+    for (const [way, run] of Object.entries(ways)) {
+      if (way !== 'todo') test(`${title}, by ${way}`, { todo: ways.todo }, run);
+    }
+  };
+
+  describe('of who watches agents', () => {
+    const states = async () => {
+      const row = (title) => page.locator('a.liverow', { hasText: title });
+      await row('Count the waves').getByText('no result yet').waitFor();
+      await row('Paint the pier').locator('.dot.wait').waitFor();
+      await row('Repair the harbour lamp').waitFor();
+    };
+    task('sees which agent works or waits', {
+      pointer: async () => { await at('/usage', '.tab'); await click('link', 'Library'); await states(); },
+      keyboard: async () => { await at('/usage', '.tab'); await keys('g', 'l'); await states(); },
+    });
+    task('sees in the Library which agent failed', {
+      todo: 'a row of Live does not say that the newest call failed',
+      pointer: async () => { await at('/'); await page.locator('a.liverow', { hasText: 'Repair the harbour lamp' }).getByText('failed').waitFor({ timeout: 2000 }); },
+    });
+    task('reads its newest turn', {
+      pointer: async () => { await at('/'); await page.locator('.side').getByText('Count the waves').click(); await inView('Count the waves'); },
+      keyboard: async () => {
+        await at('/');
+        await page.locator('a.liverow').first().waitFor();
+        await tabTo('main .scroll');
+        await keys('j', 'Enter');
+        await page.locator('.turn').last().waitFor();
+        assert.match(page.url(), /\/c\//);
+      },
+    });
+    task('sees what it changed, as a diff', {
+      pointer: async () => {
+        await conversation();
+        await page.locator('.ntabs').getByText('Files').click();
+        await page.locator('.nfile', { hasText: /^ring\.go/ }).click();
+        await inView('var all [64]int');
+      },
+      keyboard: async () => {
+        await conversation();
+        await keys('g', 'g', '}');
+        await inView('var all [64]int');
+        await keys('G', '{', '{');
+        await inView('var all [64]int');
+      },
+    });
+    task('jumps back to an earlier prompt', {
+      pointer: async () => { await conversation(); await page.locator('.nt', { hasText: 'Question 2 about' }).click(); await inView('Question 2 about'); },
+      keyboard: async () => {
+        await conversation();
+        await keys('p');
+        await page.keyboard.type('Question 2');
+        await page.locator('.nt').first().waitFor();
+        await tabTo('.nt');
+        await keys('Enter');
+        await inView('Question 2 about');
+      },
+    });
+    task('copies the command that resumes it', {
+      todo: 'the page does not build the command yet',
+      pointer: async () => { await conversation(); await click('button', 'More'); await missing('Copy the command'); },
+      keyboard: async () => { await conversation(); await keys('Y'); assert.match(await copied(), /resume/); },
+    });
+  });
+
+  describe('of who looks for something', () => {
+    const hits = async () => { await firstHit(); await seen(/lighthouse/); };
+    task('searches all conversations', {
+      pointer: async () => {
+        await at('/');
+        await click('link', 'Search');
+        await page.locator('.field input').fill(sample.word);
+        await hits();
+      },
+      keyboard: async () => {
+        await at('/usage', '.tab');
+        await keys('/');
+        await until(page, () => document.activeElement?.matches('.field input'));
+        await page.keyboard.type(sample.word);
+        await hits();
+      },
+    });
+    task('reads a hit in its turn', {
+      pointer: async () => { await at(`/search?q=${sample.word}`, '.hit'); await firstHit(); await page.locator('.hit').nth(2).click(); await inView('lighthouse'); },
+      keyboard: async () => {
+        await at(`/search?q=${sample.word}`, '.hit');
+        await firstHit();
+        await tabTo('.field input');
+        await keys('ArrowDown', 'ArrowDown', 'Enter');
+        await page.locator('.turn').first().waitFor();
+        await inView('lighthouse');
+      },
+    });
+    task('sees what was done to a file', {
+      pointer: async () => {
+        await at('/files', '.filerow');
+        await page.locator('.field input').fill('ring.go');
+        await until(page, () => [...document.querySelectorAll('.filerow')].every((r) => r.textContent.includes('ring.go')) && document.querySelector('.filerow'));
+        await page.locator('.filerow').first().click();
+        await inView('var all [64]int');
+      },
+      keyboard: async () => {
+        await at('/', 'a.row');
+        await keys('g', 'f');
+        await page.locator('.filerow').first().waitFor();
+        await tabTo('.field input');
+        await page.keyboard.type('ring.go');
+        await until(page, () => [...document.querySelectorAll('.filerow')].every((r) => r.textContent.includes('ring.go')) && document.querySelector('.filerow'));
+        await tabTo('.filerow');
+        await keys('Enter');
+        await inView('var all [64]int');
+      },
+    });
+    task('sees over all conversations what was changed in a file, as diffs', {
+      todo: 'Files lists what was done, and shows no diff beside it',
+      pointer: async () => { await at(`/files?path=ring.go`, '.filerow'); await page.locator('.diff').first().waitFor({ timeout: 2000 }); },
+    });
+    task('finds where two attempts parted, and compares them', {
+      pointer: async () => {
+        await conversation();
+        await click('link', 'Branches');
+        await page.locator('[role=treeitem]', { hasText: sample.branch }).click();
+        await page.locator('aside, main').getByText('Compare', { exact: false }).filter({ visible: true }).first().click();
+        await onScreen(`/c/${sample.bounded}/compare`);
+        await seen(/messages in common/);
+      },
+      keyboard: async () => { await conversation(); await keys('c'); await onScreen(`/c/${sample.bounded}/compare`); await seen(/messages in common/); },
+    });
+    task('copies a link to a turn', {
+      pointer: async () => {
+        await conversation();
+        await page.getByRole('button', { name: 'Copy the link to this turn' }).last().click();
+        const link = new URL(await copied());
+        assert.equal(link.hash, '');
+        await page.goto(link.href);
+        await inView('Make the buffer bounded');
+      },
+      keyboard: async () => {
+        await conversation();
+        await keys('y');
+        await until(page, () => navigator.clipboard.readText().then((t) => t.startsWith('http')));
+        assert.equal(new URL(await copied()).hash, '');
+      },
+    });
+    const saved = async (press) => {
+      await at(`/c/${sample.bounded}`, '.turn');
+      await press();
+      await page.locator('.outfile pre').waitFor();
+      await ready(page, { ready: '.outfile pre' });
+      const [file] = await Promise.all([page.waitForEvent('download'), page.getByRole('button', { name: 'Save', exact: true }).press('Enter')]);
+      assert.match(file.suggestedFilename(), /^ctxdir-[0-9a-f]{8}\.html$/);
+    };
+    task('exports one conversation', { pointer: () => saved(() => click('link', 'Export')) });
+  });
+
+  describe('of who keeps the store', () => {
+    const damage = async () => { await page.locator('.finding').first().waitFor(); await seen(`ctxtool repair ${sample.waiting.slice(0, 8)}`); };
+    task('sees damage, and what to run', {
+      pointer: async () => { await at('/'); await click('link', 'Health'); await damage(); },
+      keyboard: async () => { await at('/'); await keys('g', 'h'); await damage(); },
+    });
+    const figures = async () => {
+      for (const title of ['By project', 'By model', 'Most expensive prompts', 'Tokens', 'Cost']) await seen(title);
+      await seen('claude-sonnet-4-5');
+    };
+    task('sees tokens and cost by day, project, model and prompt', {
+      pointer: async () => { await at('/'); await click('link', 'Usage'); await figures(); },
+      keyboard: async () => { await at('/'); await keys('g', 'u'); await figures(); },
+    });
+    task('goes from an expensive prompt to its turn', {
+      pointer: async () => { await at('/usage', '.tab a'); await page.locator('.tab a').first().click(); await page.locator('.turn').first().waitFor(); },
+    });
+    task('finds what made a conversation grow', {
+      todo: 'no screen shows large results and compactions',
+      pointer: async () => { await conversation(); await page.locator('.ntabs').getByText('Marks').waitFor({ timeout: 2000 }); },
+    });
+    task('sees sizes, and what archive would free', {
+      todo: 'Health shows findings alone',
+      pointer: async () => { await at('/health', '.finding'); await page.locator('main').getByText('archive').first().waitFor({ timeout: 2000 }); },
+    });
+    task('sees what a model would get', {
+      pointer: async () => { await conversation(); await click('link', 'Assemble'); await page.locator('.item').first().waitFor(); await seen(/of 4,000 tokens/); },
+      keyboard: async () => { await conversation(); await keys('a'); await page.locator('.item').first().waitFor(); await seen(/of 4,000 tokens/); },
+    });
+    const raw = () => page.locator('.raw pre', { hasText: '"role"' }).first().waitFor();
+    task('sees a record byte for byte', {
+      pointer: async () => { await conversation(); await click('link', 'Everything'); await page.getByRole('button', { name: 'Raw', exact: true }).last().click(); await raw(); },
+      keyboard: async () => { await conversation(); await keys('3'); await page.locator('.raw button').first().waitFor(); await tabTo('.raw button'); await keys('Enter'); await raw(); },
+    });
+  });
+});
