@@ -66,8 +66,8 @@ func (d *Dir) Close() error {
 
 func filesLock(id uuid.UUID) string { return Locks + "/" + id.String() + ".files" }
 
-// AwaitFiles waits until no process is about to make a message file of an earlier commit. The caller holds the lock, so
-// there is no later commit. It calls AwaitFiles before it removes message files or moves the folder: otherwise a file
+// AwaitFiles waits until no process is about to make a message file of an earlier commit. A caller that removes message
+// files or moves the folder holds the lock, so there is no later commit, and calls AwaitFiles before: otherwise a file
 // could appear afterwards.
 func (d *Dir) AwaitFiles(ctx stdcontext.Context) error {
 	name := filesLock(d.ID)

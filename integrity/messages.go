@@ -7,13 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"path"
 	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
-	"time"
+	"syscall"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -114,46 +113,31 @@ func (x *examination) recheck(ctx context.Context) (problems []problem, err erro
 	return problems, nil
 }
 
-// checkDue waits until nothing has entered the folders of due files for a while, usually five seconds, and looks once
-// more. If something enters such a folder meanwhile, its due files may still come, so checkDue drops them; the settle
-// writes them in any case.
-//
-// An append writes its files when its record is durable, and holds no lock then.
+// checkDue waits until no process is about to make message files of the commits so far, and looks once more: an append
+// makes its files when its record is durable, and holds only the files' lock then. If one still holds it after a while,
+// usually five seconds, checkDue drops the due files: they may still come, and the settle makes them in any case. It
+// does so, too, if it may not ask.
 func (x *examination) checkDue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
 	const pauses = 1000
-	changed := map[string]time.Time{}
-	left := time.Duration(0)
-	for _, p := range problems {
-		folder := path.Dir(p.Path)
-		if _, seen := changed[folder]; p.due && !seen {
-			changed[folder] = x.changed(folder)
-			// A time in the future proves nothing.
-			left = max(left, min(pauses*x.Pause-time.Since(changed[folder]), pauses*x.Pause))
-		}
-	}
-	select {
-	case <-time.After(left):
-	case <-ctx.Done():
+	patience, end := context.WithTimeout(ctx, pauses*x.Pause)
+	defer end()
+	err := x.Dir.AwaitFiles(patience)
+	if ctx.Err() != nil {
 		return nil, ctx.Err()
 	}
+	made := err == nil || errors.Is(err, syscall.EROFS) // nobody writes on a read-only file system
 	if err := x.refresh(); err != nil {
 		return nil, err
 	}
-	problems, err := look()
-	return slices.DeleteFunc(problems, func(p problem) bool {
-		folder := path.Dir(p.Path)
-		before, seen := changed[folder]
-		return p.due && (!seen || !x.changed(folder).Equal(before))
+	again, err := look()
+	return slices.DeleteFunc(again, func(p problem) bool {
+		return p.due && (!made || !slices.ContainsFunc(problems, p.isOfSameCommit))
 	}), err
 }
 
-// changed is the last time an entry entered or left a folder; zero if the folder does not exist.
-func (x *examination) changed(folder string) time.Time {
-	info, err := x.Dir.FS.Lstat(folder)
-	if err != nil {
-		return time.Time{}
-	}
-	return info.ModTime()
+// isOfSameCommit reports whether two problems are of one message at one path, and nothing replaced it meanwhile.
+func (p *problem) isOfSameCommit(other problem) bool {
+	return p.Path == other.Path && p.entry.ID == other.entry.ID && p.entry.Sum == other.entry.Sum
 }
 
 // refresh rereads metadata and log, even if only index.json was replaced, and forgets the problems of blobs.
