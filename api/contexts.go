@@ -13,6 +13,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -75,17 +76,24 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 
 // addOutlines adds what the search index knows of contexts. It leaves out those that it does not have yet.
 func (x *Server) addOutlines(ctx context.Context, all []listedContext) error {
-	index, _, err := x.index.current(ctx)
+	if len(all) == 0 {
+		return nil
+	}
+	ids := make([]uuid.UUID, len(all))
+	for i := range all {
+		id, err := uuid.Parse(all[i].ID)
+		if err != nil {
+			return err
+		}
+		ids[i] = id
+	}
+	index, _, err := x.index.current(ctx, ids...)
 	if err != nil {
 		return err
 	}
 	for i := range all {
 		c := &all[i]
-		id, err := uuid.Parse(c.ID)
-		if err != nil {
-			return err
-		}
-		is, err := index.Brief(ctx, id, c.ActiveBranch)
+		is, err := index.Brief(ctx, ids[i], c.ActiveBranch)
 		switch {
 		case errors.Is(err, ctxdir.ErrNotExist):
 		case err != nil:
@@ -103,7 +111,8 @@ type contextDocument struct {
 	ParentID string          `json:"parent_id,omitempty"`
 	Config   json.RawMessage `json:"config,omitempty"`
 	State    json.RawMessage `json:"state,omitempty"`
-	Sequence uint64          `json:"sequence"` // of the newest commit
+	Session  string          `json:"session,omitempty"` // the id by which the tool of an imported context resumes it
+	Sequence uint64          `json:"sequence"`          // of the newest commit
 }
 
 func documentOf(c *ctxdir.Context) contextDocument {
@@ -111,6 +120,12 @@ func documentOf(c *ctxdir.Context) contextDocument {
 	d := contextDocument{Context: record.OfContext(sum), Config: m.Config, State: m.State, Sequence: sum.Sequence}
 	if m.ParentID != uuid.Nil {
 		d.ParentID = m.ParentID.String()
+	}
+	var imported struct {
+		Session string `json:"session"`
+	}
+	if json.Unmarshal(transcript.ObjectOf(m.Extra)["import"], &imported) == nil {
+		d.Session = imported.Session
 	}
 	return d
 }

@@ -91,7 +91,11 @@ func (f *follower) closed() (code websocket.StatusCode, reason string) {
 
 func (k *kit) append(id, text string) {
 	k.Helper()
-	body := fmt.Sprintf(`{"role":"user","content":%q}`, text)
+	k.appendBody(id, fmt.Sprintf(`{"role":"user","content":%q}`, text))
+}
+
+func (k *kit) appendBody(id, body string) {
+	k.Helper()
 	if a := k.do("POST", "/v1/contexts/"+id+"/branches/main/messages", body); a.StatusCode != http.StatusCreated {
 		k.Fatal(a.Status, a.body)
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -38,12 +39,13 @@ type liveContext struct {
 	Branch  string            `json:"branch"` // the active one
 
 	State  string    `json:"state"`
-	At     time.Time `json:"at"` // of the newest message
-	Call   *liveCall `json:"call,omitempty"`
-	Newest string    `json:"newest"` // the beginning of the newest text
+	At     time.Time `json:"at"`               // of the newest message
+	Call   *liveCall `json:"call,omitempty"`   // without a result
+	Failed *liveCall `json:"failed,omitempty"` // the newest one, if it failed and nothing came after it
+	Newest string    `json:"newest"`           // the beginning of the newest text
 }
 
-// liveCall is a call that has no result yet.
+// liveCall is the call of a tool.
 type liveCall struct {
 	Name    string    `json:"name"`
 	Tool    string    `json:"tool"`
@@ -121,20 +123,23 @@ func liveOf(ctx context.Context, c *ctxdir.Context, s ctxdir.Summary, now time.T
 		for j := range m.Parts {
 			switch p := &m.Parts[j]; {
 			case p.Kind == transcript.Call.String():
-				answered = false
+				answered, is.Failed = false, nil
+				call := &liveCall{p.Name, p.Tool, p.Summary, m.At}
 				if open[p] {
-					is.Call = &liveCall{p.Name, p.Tool, p.Summary, m.At}
+					is.Call = call
+				} else if slices.ContainsFunc(p.Results, func(r resultRecord) bool { return r.Failed }) {
+					is.Failed = call
 				}
 			case p.Kind == transcript.Text.String() && p.Text != "":
-				is.Newest = line(p.Text)
+				is.Newest, is.Failed = line(p.Text), nil
 				answered = m.Voice == transcript.Assistant
 			}
 		}
 		if m.Voice == transcript.User && len(m.Parts) > 0 { // what came before is over
-			is.Call = nil
+			is.Call, is.Failed = nil, nil
 		}
 	}
-	is.State = stateOf(now.Sub(is.At), is.Call != nil, answered)
+	is.State = stateOf(now.Sub(is.At), is.Call != nil, is.Failed != nil, answered)
 	if is.At.IsZero() || is.State == "" {
 		return nil, nil
 	}
@@ -142,11 +147,11 @@ func liveOf(ctx context.Context, c *ctxdir.Context, s ctxdir.Summary, now time.T
 }
 
 // stateOf is the state of a context whose newest message has an age, "" if it is not live.
-func stateOf(age time.Duration, open, answered bool) string {
+func stateOf(age time.Duration, open, failed, answered bool) string {
 	switch {
 	case age < working || open && age < calling:
 		return stateWorks
-	case open && age < lively:
+	case open && age < lively, failed && age < waiting:
 		return stateSilent
 	case answered && !open && age < waiting:
 		return stateWaits

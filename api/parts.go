@@ -17,6 +17,8 @@ import (
 const (
 	// maxParted bounds the messages whose parts are sent at once.
 	maxParted = 500
+	// backToTurn bounds the messages before a range that are sent so that it begins with a turn.
+	backToTurn = 200
 	// ahead bounds the messages behind a range in which results of its calls are looked for.
 	ahead = 64
 	// cutAbove is the size, in bytes, from which a text is cut to its beginning and its end.
@@ -84,16 +86,17 @@ type readList struct {
 	From     int64         `json:"from"`
 	To       int64         `json:"to"`
 	Length   int64         `json:"length"` // of the branch
+	Turns    []turnRecord  `json:"turns,omitempty"`
 }
 
 // listParts sends messages as people read them: results stand with their calls, and long texts are cut.
 func (x *Server) listParts(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	s := p.span()
+	s, turns, whole := p.span(), p.yes("turns"), p.yes("whole")
 	if err := p.done(); err != nil {
 		return err
 	}
-	return x.withBranch(r, func(_ *ctxdir.Context, b *ctxdir.Branch) error {
+	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
 		n, err := b.Len(r.Context())
 		if err != nil {
 			return err
@@ -105,8 +108,14 @@ func (x *Server) listParts(w http.ResponseWriter, r *http.Request) error {
 		if to-from > maxParted {
 			return invalid("to: want at most %d messages", maxParted)
 		}
-		reading := &reading{from: from, to: to, open: map[string]*partRecord{}}
-		for m, err := range b.Messages(r.Context(), from, min(to+ahead, n)) {
+		list := readList{From: from, To: to, Length: n}
+		if turns || whole {
+			if err := x.outlineRange(r.Context(), c, b, &list, turns, whole); err != nil {
+				return err
+			}
+		}
+		reading := &reading{from: list.From, to: to, open: map[string]*partRecord{}}
+		for m, err := range b.Messages(r.Context(), list.From, min(to+ahead, n)) {
 			if err != nil {
 				return err
 			}
@@ -117,8 +126,24 @@ func (x *Server) listParts(w http.ResponseWriter, r *http.Request) error {
 				return err
 			}
 		}
-		return sendDocument(w, http.StatusOK, readList{record.List(reading.all), from, to, n})
+		list.Messages = record.List(reading.all)
+		return sendDocument(w, http.StatusOK, list)
 	})
+}
+
+// outlineRange adds the turns that a range touches, and lets it begin with one.
+func (x *Server) outlineRange(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, list *readList, turns, whole bool) error {
+	o, err := x.outlineOf(ctx, c, b)
+	if err != nil {
+		return err
+	}
+	if begin, _ := o.Turn(o.TurnAt(list.From)); whole && list.From-begin <= backToTurn && list.To-begin <= maxParted {
+		list.From = min(begin, list.From)
+	}
+	if turns {
+		list.Turns, err = o.turns(ctx, o.TurnAt(list.From), o.TurnAt(max(list.To-1, list.From))+1)
+	}
+	return err
 }
 
 // reading joins the results of tools with the calls before them.

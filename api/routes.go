@@ -58,6 +58,7 @@ var operations = []operation{
 	{method: "GET", path: "/v1/usage", long: true, serve: (*Server).getUsage},
 	{method: "GET", path: "/v1/live", serve: (*Server).listLive},
 	{method: "GET", path: "/v1/store", serve: (*Server).getStore},
+	{method: "GET", path: "/v1/disk", long: true, serve: (*Server).getDisk},
 	{method: "GET", path: "/v1/trash", serve: (*Server).listTrash},
 	{method: "POST", path: "/v1/trash/{item}/restore", writes: true, serve: (*Server).restoreItem},
 	{method: "GET", path: "/v1/check", long: true, serve: (*Server).check},

@@ -47,13 +47,14 @@ func (x *sharedIndex) open(ctx context.Context) (*search.Index, error) {
 	return index, nil
 }
 
-// current returns the index after it read new commits, and the number of those that it does not have yet.
-func (x *sharedIndex) current(ctx context.Context) (*search.Index, int64, error) {
+// current returns the index after it read the new commits of some contexts, or of all, and the number of those that it
+// does not have yet.
+func (x *sharedIndex) current(ctx context.Context, ids ...uuid.UUID) (*search.Index, int64, error) {
 	index, err := x.open(ctx)
 	if err != nil {
 		return nil, 0, err
 	}
-	done, err := index.Update(ctx, search.UpdateOptions{MaxWait: indexing})
+	done, err := index.Update(ctx, search.UpdateOptions{Contexts: ids, MaxWait: indexing})
 	return index, done.Behind, err
 }
 

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/disk"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/google/uuid"
 )
@@ -26,6 +27,34 @@ func (x *Server) getStore(w http.ResponseWriter, r *http.Request) error {
 	return sendDocument(w, http.StatusOK, storeDocument{
 		info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem),
 	})
+}
+
+type diskDocument struct {
+	Kinds []diskKind `json:"kinds"`
+	Freed int64      `json:"freed_bytes"` // an estimate
+}
+
+type diskKind struct {
+	Kind string `json:"kind"`
+	disk.Use
+}
+
+// getDisk says what the files of the store take on the disk. It looks at each of them.
+func (x *Server) getDisk(w http.ResponseWriter, r *http.Request) error {
+	if err := parametersOf(r).done(); err != nil {
+		return err
+	}
+	whole, err := disk.Whole(r.Context(), x.store)
+	if err != nil {
+		return err
+	}
+	d := diskDocument{Kinds: []diskKind{}, Freed: whole.Freed(r.Context())}
+	for _, kind := range disk.Kinds {
+		if use := whole.OfKind(kind); use.Files > 0 {
+			d.Kinds = append(d.Kinds, diskKind{kind, use})
+		}
+	}
+	return sendDocument(w, http.StatusOK, d)
 }
 
 type trashList struct {

@@ -14,6 +14,7 @@ import (
 
 // UpdateOptions bound an [Index.Update].
 type UpdateOptions struct {
+	Contexts []uuid.UUID           // only these, for a program that knows what it will ask for; empty for all
 	MaxWait  time.Duration         // stop after this time, between two contexts at the earliest; 0 for no limit
 	Whole    bool                  // compare every row with the store, and look at every message file for an edit by hand
 	Progress func(done, total int) // receives the number of contexts; may be nil
@@ -119,6 +120,9 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err := x.reopen(ctx); err != nil {
 		return done, err
 	}
+	if len(o.Contexts) > 0 {
+		return x.updateSome(ctx, o)
+	}
 	known, err := x.contexts(ctx)
 	if err != nil {
 		return done, err
@@ -140,10 +144,7 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		}
 	}
 	w := newWriter(x)
-	w.whole = o.Whole
-	if o.MaxWait > 0 {
-		w.until = time.Now().Add(o.MaxWait)
-	}
+	w.bound(o)
 	defer w.close()
 	for id, row := range known {
 		if _, ok := changed[id]; !ok {
@@ -176,29 +177,51 @@ func (w *writer) forgetLost(ctx context.Context) error {
 	return w.x.e.EndForgetting(ctx)
 }
 
-// UpdateContext brings one context up to date: Update for a program that knows what changed.
-func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if err := x.reopen(ctx); err != nil {
-		return err
+func (w *writer) bound(o UpdateOptions) {
+	if w.whole = o.Whole; o.MaxWait > 0 {
+		w.until = time.Now().Add(o.MaxWait)
 	}
-	row, err := rowOf(ctx, x.db, id)
-	if err != nil {
-		return err
+}
+
+// updateSome brings some contexts up to date.
+func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateResult, err error) {
+	known := make(map[uuid.UUID]*contextRow, len(o.Contexts))
+	var due []uuid.UUID
+	for _, id := range o.Contexts {
+		row, err := rowOf(ctx, x.db, id)
+		if err != nil {
+			return done, err
+		}
+		if row != nil && row.complete && !o.Whole && x.e.IsCurrent(id, &row.state) {
+			continue
+		}
+		known[id], due = row, append(due, id)
 	}
-	if row != nil && row.complete && x.e.IsCurrent(id, &row.state) {
-		return nil
+	if len(due) == 0 {
+		return done, nil
 	}
 	w := newWriter(x)
+	w.bound(o)
 	defer w.close()
-	if err := w.sync(ctx, id); err != nil {
-		return err
+	if done, err = w.syncAll(ctx, due, known, o); err != nil {
+		return done, err
 	}
+	if o.Whole {
+		if err := w.verify(ctx, due, true); err != nil {
+			return done, err
+		}
+	}
+	done.Messages = w.changed
 	if err := w.commit(); err != nil {
-		return err
+		return done, err
 	}
-	return w.forgetLost(ctx)
+	return done, w.forgetLost(ctx)
+}
+
+// UpdateContext brings one context up to date: Update for a program that knows what changed.
+func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
+	done, err := x.Update(ctx, UpdateOptions{Contexts: []uuid.UUID{id}})
+	return errors.Join(err, done.Problem)
 }
 
 // syncAll brings contexts up to date. It counts the commits of those that it cannot read, or has no time for.

@@ -126,6 +126,42 @@ func (e CheckSummaryRecord) Valid() bool {
 	}
 }
 
+// Defines values for DiskKindKind.
+const (
+	DiskKindKindBlobs    DiskKindKind = "blobs"
+	DiskKindKindDerived  DiskKindKind = "derived"
+	DiskKindKindIndex    DiskKindKind = "index"
+	DiskKindKindJournals DiskKindKind = "journals"
+	DiskKindKindMessages DiskKindKind = "messages"
+	DiskKindKindOther    DiskKindKind = "other"
+	DiskKindKindPacks    DiskKindKind = "packs"
+	DiskKindKindTrash    DiskKindKind = "trash"
+)
+
+// Valid indicates whether the value is a known member of the DiskKindKind enum.
+func (e DiskKindKind) Valid() bool {
+	switch e {
+	case DiskKindKindBlobs:
+		return true
+	case DiskKindKindDerived:
+		return true
+	case DiskKindKindIndex:
+		return true
+	case DiskKindKindJournals:
+		return true
+	case DiskKindKindMessages:
+		return true
+	case DiskKindKindOther:
+		return true
+	case DiskKindKindPacks:
+		return true
+	case DiskKindKindTrash:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for ExportRequestFormat.
 const (
 	HTML     ExportRequestFormat = "html"
@@ -880,6 +916,9 @@ type Context struct {
 	// Sequence The number of the newest commit
 	Sequence int64 `json:"sequence"`
 
+	// Session Of an imported context: the id by which its tool knows the conversation
+	Session *string `json:"session,omitempty"`
+
 	// State What the program keeps with the active branch
 	State json.RawMessage `json:"state,omitempty"`
 	Title string          `json:"title"`
@@ -949,6 +988,27 @@ type ContextSummary struct {
 	Tool      *string    `json:"tool,omitempty"`
 	UpdatedAt *time.Time `json:"updated_at,omitempty"`
 }
+
+// Disk defines model for Disk.
+type Disk struct {
+	// FreedBytes About what archiving every message would free, estimated from a sample
+	FreedBytes int64      `json:"freed_bytes"`
+	Kinds      []DiskKind `json:"kinds"`
+}
+
+// DiskKind defines model for DiskKind.
+type DiskKind struct {
+	// Bytes The sizes of the files
+	Bytes int64 `json:"bytes"`
+
+	// DiskBytes The room on the disk, where a small file takes a whole block
+	DiskBytes int64        `json:"disk_bytes"`
+	Files     int64        `json:"files"`
+	Kind      DiskKindKind `json:"kind"`
+}
+
+// DiskKindKind defines model for DiskKind.Kind.
+type DiskKindKind string
 
 // Envelope defines model for Envelope.
 type Envelope struct {
@@ -1174,7 +1234,7 @@ type LeftOut struct {
 	Reason    string              `json:"reason"`
 }
 
-// LiveCall A call without a result
+// LiveCall Of `call`: a call without a result. Of `failed`: the newest call, if it failed and nothing came after it
 type LiveCall struct {
 	At      time.Time `json:"at"`
 	Name    string    `json:"name"`
@@ -1190,10 +1250,13 @@ type LiveContext struct {
 	// Branch The active one
 	Branch string `json:"branch"`
 
-	// Call A call without a result
+	// Call Of `call`: a call without a result. Of `failed`: the newest call, if it failed and nothing came after it
 	Call    *LiveCall          `json:"call,omitempty"`
 	Context openapi_types.UUID `json:"context"`
-	Labels  *map[string]string `json:"labels,omitempty"`
+
+	// Failed Of `call`: a call without a result. Of `failed`: the newest call, if it failed and nothing came after it
+	Failed *LiveCall          `json:"failed,omitempty"`
+	Labels *map[string]string `json:"labels,omitempty"`
 
 	// Newest The beginning of the newest text
 	Newest string           `json:"newest"`
@@ -1457,7 +1520,8 @@ type ReadList struct {
 	Messages []ReadMessage `json:"messages"`
 
 	// To The end of the range, without it
-	To int64 `json:"to"`
+	To    int64   `json:"to"`
+	Turns *[]Turn `json:"turns,omitempty"`
 }
 
 // ReadMessage defines model for ReadMessage.
@@ -1933,9 +1997,14 @@ type ListMessageReferencesParams struct {
 
 // ListPartsParams defines parameters for ListParts.
 type ListPartsParams struct {
-	From *int64 `form:"from,omitempty" json:"from,omitempty"`
-	To   *int64 `form:"to,omitempty" json:"to,omitempty"`
-	Last *int64 `form:"last,omitempty" json:"last,omitempty"`
+	// Turns With the turns that the range touches
+	Turns *bool `form:"turns,omitempty" json:"turns,omitempty"`
+
+	// Whole Begin with a turn, if it begins at most 200 messages before the range
+	Whole *bool  `form:"whole,omitempty" json:"whole,omitempty"`
+	From  *int64 `form:"from,omitempty" json:"from,omitempty"`
+	To    *int64 `form:"to,omitempty" json:"to,omitempty"`
+	Last  *int64 `form:"last,omitempty" json:"last,omitempty"`
 
 	// Around The id of a message
 	Around *openapi_types.UUID `form:"around,omitempty" json:"around,omitempty"`
@@ -2632,6 +2701,13 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
 	GetSizes(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// GetDisk Say what the files of the store take on the disk
+	//
+	// It looks at every file, which takes some seconds in a store of a million messages.
+	//
+	// Corresponds with GET /v1/disk (the `GetDisk` operationId).
+	GetDisk(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// ListFiles List the files that messages attach, and that tools read or write
 	//
 	// The newest first. A file must meet all conditions.
@@ -2649,8 +2725,9 @@ type ClientInterface interface {
 	// ListLive List the contexts in which an agent works, or waits for a person
 	//
 	// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
-	// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
-	// of the last half hour. Records cannot tell more.
+	// of a call; it is silent if it waits longer, up to an hour, or if its newest call failed in the last half hour and
+	// nothing came after it; it waits for a person if its newest message is an answer of the last half hour. Records
+	// cannot tell more.
 	//
 	// Corresponds with GET /v1/live (the `ListLive` operationId).
 	ListLive(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -3553,6 +3630,23 @@ func (c *Client) GetSizes(ctx context.Context, context ContextRef, reqEditors ..
 	return c.Client.Do(req)
 }
 
+// GetDisk Say what the files of the store take on the disk
+//
+// It looks at every file, which takes some seconds in a store of a million messages.
+//
+// Corresponds with GET /v1/disk (the `GetDisk` operationId).
+func (c *Client) GetDisk(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetDiskRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
 // ListFiles List the files that messages attach, and that tools read or write
 //
 // The newest first. A file must meet all conditions.
@@ -3590,8 +3684,9 @@ func (c *Client) Grep(ctx context.Context, params *GrepParams, reqEditors ...Req
 // ListLive List the contexts in which an agent works, or waits for a person
 //
 // An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
-// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
-// of the last half hour. Records cannot tell more.
+// of a call; it is silent if it waits longer, up to an hour, or if its newest call failed in the last half hour and
+// nothing came after it; it waits for a person if its newest message is an answer of the last half hour. Records
+// cannot tell more.
 //
 // Corresponds with GET /v1/live (the `ListLive` operationId).
 func (c *Client) ListLive(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -5389,6 +5484,30 @@ func NewListPartsRequest(server string, context ContextRef, branch BranchName, p
 		// per the OpenAPI spec (e.g. "color=blue,black,brown").
 		var rawQueryFragments []string
 
+		if params.Turns != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "turns", *params.Turns, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Whole != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "whole", *params.Whole, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
 		if params.From != nil {
 
 			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "from", *params.From, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
@@ -6166,6 +6285,33 @@ func NewGetSizesRequest(server string, context ContextRef) (*http.Request, error
 	}
 
 	operationPath := fmt.Sprintf("/v1/contexts/%s/sizes", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetDiskRequest constructs an http.Request for the GetDisk method
+func NewGetDiskRequest(server string) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/disk")
 	if operationPath[0] == '/' {
 		operationPath = "." + operationPath
 	}
@@ -7644,6 +7790,15 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/contexts/{context}/sizes (the `GetSizes` operationId).
 	GetSizesWithResponse(ctx context.Context, context ContextRef, reqEditors ...RequestEditorFn) (*GetSizesResponse, error)
 
+	// GetDiskWithResponse Say what the files of the store take on the disk
+	//
+	// It looks at every file, which takes some seconds in a store of a million messages.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/disk (the `GetDisk` operationId).
+	GetDiskWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetDiskResponse, error)
+
 	// ListFilesWithResponse List the files that messages attach, and that tools read or write
 	//
 	// The newest first. A file must meet all conditions.
@@ -7665,8 +7820,9 @@ type ClientWithResponsesInterface interface {
 	// ListLiveWithResponse List the contexts in which an agent works, or waits for a person
 	//
 	// An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
-	// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
-	// of the last half hour. Records cannot tell more.
+	// of a call; it is silent if it waits longer, up to an hour, or if its newest call failed in the last half hour and
+	// nothing came after it; it waits for a person if its newest message is an answer of the last half hour. Records
+	// cannot tell more.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -9741,6 +9897,61 @@ func (r GetSizesResponse) ContentType() string {
 	return ""
 }
 
+type GetDiskResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Disk
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r GetDiskResponse) GetJSON200() *Disk {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetDiskResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetDiskResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetDiskResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetDiskResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetDiskResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetDiskResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type ListFilesResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -10944,6 +11155,21 @@ func (c *ClientWithResponses) GetSizesWithResponse(ctx context.Context, context 
 	return ParseGetSizesResponse(rsp)
 }
 
+// GetDiskWithResponse Say what the files of the store take on the disk
+//
+// It looks at every file, which takes some seconds in a store of a million messages.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/disk (the `GetDisk` operationId).
+func (c *ClientWithResponses) GetDiskWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetDiskResponse, error) {
+	rsp, err := c.GetDisk(ctx, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetDiskResponse(rsp)
+}
+
 // ListFilesWithResponse List the files that messages attach, and that tools read or write
 //
 // The newest first. A file must meet all conditions.
@@ -10977,8 +11203,9 @@ func (c *ClientWithResponses) GrepWithResponse(ctx context.Context, params *Grep
 // ListLiveWithResponse List the contexts in which an agent works, or waits for a person
 //
 // An agent works if its newest message is less than a minute old, or if it waits less than ten minutes for the result
-// of a call; it is silent if it waits longer, up to an hour; it waits for a person if its newest message is an answer
-// of the last half hour. Records cannot tell more.
+// of a call; it is silent if it waits longer, up to an hour, or if its newest call failed in the last half hour and
+// nothing came after it; it waits for a person if its newest message is an answer of the last half hour. Records
+// cannot tell more.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -12627,6 +12854,46 @@ func ParseGetSizesResponse(rsp *http.Response) (*GetSizesResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest Sizes
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetDiskResponse parses an HTTP response from a GetDiskWithResponse call
+func ParseGetDiskResponse(rsp *http.Response) (*GetDiskResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetDiskResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Disk
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

@@ -81,6 +81,12 @@ func (k *kit) parts(id string) {
 	if len(all) != len(conversation) || len(all[3].Parts)+len(all[6].Parts) != 0 {
 		k.Fatalf("parts: %+v", all)
 	}
+	turned := ok[*client.ListPartsResponse](k, 200)(k.c.ListPartsWithResponse(ctx, id, "main", &client.ListPartsParams{
+		From: ptr(int64(6)), Turns: ptr(true), Whole: ptr(true),
+	})).JSON200
+	if turned.From != 5 || len(turned.Messages) != 3 || len(*turned.Turns) != 1 || (*turned.Turns)[0].Number != 2 {
+		k.Errorf("a range with its turns: %+v", turned)
+	}
 	image := all[1].Parts[1].File
 	if image == nil || *image.Width != 3 || *image.Height != 2 || *image.Bytes != 71 {
 		k.Errorf("image: %+v", image)

@@ -306,6 +306,9 @@ func (k *kit) find(id string) {
 	k.files(id)
 	k.outline()
 	k.export(id)
+	if d := ok[*client.GetDiskResponse](k, 200)(k.c.GetDiskWithResponse(ctx)).JSON200; d.Kinds[0].Kind != "messages" || d.Kinds[0].Files == 0 {
+		k.Errorf("disk: %+v", d)
+	}
 	ok[*client.CheckResponse](k, 200)(k.c.CheckWithResponse(ctx, &client.CheckParams{ReadData: ptr(true)}))
 }
 

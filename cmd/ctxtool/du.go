@@ -2,12 +2,11 @@ package main
 
 import (
 	"context"
-	"path/filepath"
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/disk"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -16,7 +15,7 @@ type diskRecord struct {
 	Record  string `json:"record"`
 	Context string `json:"context,omitempty"` // none for the whole store
 	Kind    string `json:"kind"`
-	diskUse
+	disk.Use
 }
 
 // archivingRecord is an estimate of what archiving every message would free on the disk.
@@ -68,14 +67,14 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) 
 		return err
 	}
 	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
-	disk := newDiskReport(s.Info().Path)
+	report := disk.NewReport(s.Info().Path)
 	short := shortIDsIn(s)
 	var bytes, messages int64
 	for _, sum := range all {
 		row := []string{humanSize(sum.Bytes), humanCount(sum.Messages), short.of(sum.ID), sum.Title}
 		r := sizeOf(sum)
 		if !apparent {
-			use, err := disk.context(ctx, sum.ID)
+			use, err := report.Context(ctx, sum.ID)
 			if err != nil {
 				return err
 			}
@@ -86,18 +85,18 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) 
 	}
 	row := []string{humanSize(bytes), humanCount(messages), "total", ""}
 	if !apparent {
-		if err := disk.store(ctx); err != nil {
+		if err := report.Store(ctx); err != nil {
 			return err
 		}
 		t.head, t.right, t.shrink = slices.Insert(t.head, 1, "DISK"), []int{0, 1, 2}, []int{4}
-		row = slices.Insert(row, 1, humanSize(disk.total().Disk))
+		row = slices.Insert(row, 1, humanSize(report.Total().Disk))
 	}
 	t.add(nil, row...)
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
 	if !apparent {
-		if err := a.printDisk(ctx, disk, ""); err != nil {
+		if err := a.printDisk(ctx, report, ""); err != nil {
 			return err
 		}
 	}
@@ -120,13 +119,13 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 	if err != nil {
 		return err
 	}
-	disk := newDiskReport(s.Info().Path)
+	report := disk.NewReport(s.Info().Path)
 	whole := sizeOf(sum)
 	if blobs > 0 {
 		whole.BlobBytes = &blobs
 	}
 	if !apparent {
-		use, err := disk.context(ctx, c.ID())
+		use, err := report.Context(ctx, c.ID())
 		if err != nil {
 			return err
 		}
@@ -149,66 +148,18 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 		return err
 	}
 	if !apparent {
-		if err := a.printDisk(ctx, disk, c.ID().String()); err != nil {
+		if err := a.printDisk(ctx, report, c.ID().String()); err != nil {
 			return err
 		}
 	}
 	return problemOf(c)
 }
 
-// diskReport collects what the files of a store take.
-type diskReport struct {
-	root string
-	use  map[string]diskUse // by kind
-	dirs []string           // of the contexts
-}
-
-func newDiskReport(root string) *diskReport {
-	return &diskReport{root: root, use: map[string]diskUse{}}
-}
-
-// context adds a context, and returns the room that it takes.
-func (d *diskReport) context(ctx context.Context, id uuid.UUID) (disk int64, err error) {
-	dir := filepath.Join(d.root, id.String())
-	d.dirs = append(d.dirs, dir)
-	return d.add(ctx, dir)
-}
-
-// store adds the files of the store that belong to no context.
-func (d *diskReport) store(ctx context.Context) error {
-	_, err := d.add(ctx, d.root)
-	return err
-}
-
-func (d *diskReport) add(ctx context.Context, dir string) (disk int64, err error) {
-	use, err := folderUse(ctx, dir)
-	for kind, u := range use {
-		sum := d.use[kind]
-		sum.add(u)
-		d.use[kind] = sum
-		disk += u.Disk
-	}
-	return disk, err
-}
-
-func (d *diskReport) total() (sum diskUse) {
-	for _, u := range d.use {
-		sum.add(u)
-	}
-	return sum
-}
-
-// freed estimates what archiving every message would free.
-func (d *diskReport) freed(ctx context.Context) int64 {
-	messages := d.use[diskMessages]
-	return max(messages.Disk-int64(packedShare(ctx, d.dirs)*float64(messages.Bytes)), 0)
-}
-
 // printDisk prints a table by kind of file, and the estimate. context is "" for the store.
-func (a *app) printDisk(ctx context.Context, d *diskReport, context string) error {
+func (a *app) printDisk(ctx context.Context, d *disk.Report, context string) error {
 	t := table{head: []string{"SIZE", "DISK", "FILES", "KIND"}, right: []int{0, 1, 2}}
-	for _, kind := range diskKinds {
-		if u := d.use[kind]; u.Disk > 0 {
+	for _, kind := range disk.Kinds {
+		if u := d.OfKind(kind); u.Disk > 0 {
 			t.add(diskRecord{"disk", context, kind, u}, humanSize(u.Bytes), humanSize(u.Disk), humanCount(u.Files), kind)
 		}
 	}
@@ -220,7 +171,7 @@ func (a *app) printDisk(ctx context.Context, d *diskReport, context string) erro
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
-	freed := d.freed(ctx)
+	freed := d.Freed(ctx)
 	if a.json {
 		return a.record(archivingRecord{"archiving", context, freed})
 	}

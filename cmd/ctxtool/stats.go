@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/disk"
 	"github.com/ctxdir/ctxdir/search"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
@@ -60,7 +61,7 @@ type statsRun struct {
 	whole   int64            // about the tokens of all conversations
 	reduced int64            // of contexts that are assembled from them
 	budget  int64
-	disk    diskUse
+	disk    disk.Use
 	query   time.Duration // of a search, 0 if there is no index
 	queries int
 }
@@ -197,19 +198,11 @@ func (c *conversations) finish() {
 
 // measure finds the figures about the store.
 func (r *statsRun) measure(ctx context.Context, s *ctxdir.Store, all []ctxdir.Summary) error {
-	disk := newDiskReport(s.Info().Path)
-	for id, err := range s.IDs() {
-		if err == nil {
-			_, err = disk.context(ctx, id)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := disk.store(ctx); err != nil {
+	whole, err := disk.Whole(ctx, s)
+	if err != nil {
 		return err
 	}
-	r.disk = disk.total()
+	r.disk = whole.Total()
 	r.all.byModel = map[string]int64{}
 	for _, row := range r.rows {
 		row.finish()

@@ -1,0 +1,188 @@
+// Package disk says what the files of a store take on the disk, by kind, and what archiving would free.
+package disk
+
+import (
+	"context"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+	"github.com/klauspost/compress/zstd"
+)
+
+// Use is what files take: their sizes, and the room on the disk, where a small file takes a whole block.
+type Use struct {
+	Files int64 `json:"files"`
+	Bytes int64 `json:"bytes"`
+	Disk  int64 `json:"disk_bytes"`
+}
+
+func (u *Use) add(o Use) {
+	u.Files, u.Bytes, u.Disk = u.Files+o.Files, u.Bytes+o.Bytes, u.Disk+o.Disk
+}
+
+// Kinds of files in a store.
+const (
+	Messages = "messages"
+	Journals = "journals"
+	Index    = "index"
+	Packs    = "packs"
+	Blobs    = "blobs"
+	Trash    = "trash"
+	Derived  = "derived" // the search index
+	Other    = "other"   // metadata, locks, caches
+)
+
+// Kinds are all of them.
+var Kinds = []string{Messages, Journals, Index, Packs, Blobs, Trash, Derived, Other}
+
+// kindOf is the kind of a file, by its path in a context's folder.
+func kindOf(path string) string {
+	first, _, _ := strings.Cut(filepath.ToSlash(path), "/")
+	switch {
+	case first == "messages":
+		return Messages
+	case strings.HasPrefix(first, "journal-"):
+		return Journals
+	case first == "index" || first == "index.json":
+		return Index
+	case first == "archive":
+		return Packs
+	case first == Blobs || first == Trash || first == Derived:
+		return first
+	}
+	return Other
+}
+
+// folderUse is what the files below a folder take, by kind. Files that disappear meanwhile do not count.
+func folderUse(ctx context.Context, dir string) (map[string]Use, error) {
+	use := map[string]Use{}
+	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if err != nil || path == dir {
+			return nil //nolint:nilerr // it disappeared, or check reports it
+		}
+		rel, err := filepath.Rel(dir, path)
+		if err != nil {
+			return err
+		}
+		if d.IsDir() {
+			if _, err := uuid.Parse(rel); err == nil {
+				return fs.SkipDir // a context in the folder of a store
+			}
+		}
+		info, err := d.Info()
+		if err != nil {
+			return nil //nolint:nilerr // it disappeared
+		}
+		one := Use{Disk: allocated(info)}
+		if info.Mode().IsRegular() {
+			one.Files, one.Bytes = 1, info.Size()
+		}
+		kind := use[kindOf(rel)]
+		kind.add(one)
+		use[kindOf(rel)] = kind
+		return nil
+	})
+	return use, err
+}
+
+// Report collects what the files of a store take.
+type Report struct {
+	root string
+	use  map[string]Use // by kind
+	dirs []string       // of the contexts
+}
+
+// NewReport returns an empty report on a store.
+func NewReport(root string) *Report {
+	return &Report{root: root, use: map[string]Use{}}
+}
+
+// Context adds a context, and returns the room that it takes.
+func (d *Report) Context(ctx context.Context, id uuid.UUID) (disk int64, err error) {
+	dir := filepath.Join(d.root, id.String())
+	d.dirs = append(d.dirs, dir)
+	return d.add(ctx, dir)
+}
+
+// Store adds the files of the store that belong to no context.
+func (d *Report) Store(ctx context.Context) error {
+	_, err := d.add(ctx, d.root)
+	return err
+}
+
+func (d *Report) add(ctx context.Context, dir string) (disk int64, err error) {
+	use, err := folderUse(ctx, dir)
+	for kind, u := range use {
+		sum := d.use[kind]
+		sum.add(u)
+		d.use[kind] = sum
+		disk += u.Disk
+	}
+	return disk, err
+}
+
+// Total is what all files take.
+func (d *Report) Total() (sum Use) {
+	for _, u := range d.use {
+		sum.add(u)
+	}
+	return sum
+}
+
+// Freed estimates what archiving every message would free.
+func (d *Report) Freed(ctx context.Context) int64 {
+	messages := d.use[Messages]
+	return max(messages.Disk-int64(packedShare(ctx, d.dirs)*float64(messages.Bytes)), 0)
+}
+
+// OfKind is what the files of a kind take.
+func (d *Report) OfKind(kind string) Use { return d.use[kind] }
+
+// Whole reports on everything in a store.
+func Whole(ctx context.Context, s *ctxdir.Store) (*Report, error) {
+	d := NewReport(s.Info().Path)
+	for id, err := range s.IDs() {
+		if err == nil {
+			_, err = d.Context(ctx, id)
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return d, d.Store(ctx)
+}
+
+// sampleBytes bounds what is compressed to estimate what archiving would save, in bytes.
+const sampleBytes = 2 << 20
+
+// packedShare estimates the size of messages in a pack, as a share of their size: it compresses some of them.
+func packedShare(ctx context.Context, dirs []string) float64 {
+	var sample []byte
+	for _, dir := range dirs {
+		_ = filepath.WalkDir(filepath.Join(dir, "messages"), func(path string, d fs.DirEntry, err error) error {
+			if err != nil || ctx.Err() != nil || len(sample) >= sampleBytes {
+				return fs.SkipAll
+			}
+			if info, err := d.Info(); err == nil && info.Mode().IsRegular() && info.Size() < sampleBytes {
+				b, _ := os.ReadFile(path)
+				sample = append(sample, b...)
+			}
+			return nil
+		})
+	}
+	if len(sample) == 0 {
+		return 0
+	}
+	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		panic(err) // the options are constants
+	}
+	return float64(len(encoder.EncodeAll(sample, nil))) / float64(len(sample))
+}
