@@ -52,25 +52,28 @@ async function fresh(f) {
 // Opening, in a new browser context each time.
 {
   const took = [];
-  let requests = 0;
-  let bytes = 0;
   await fetch(new URL('/v1/store', long), { headers: { Authorization: 'Bearer ' + token } });
   await fresh(async (c) => opened(await page(c), long.origin + conversation + long.hash, '.turn [data-id]')); // the server builds its index
   for (let i = 0; i < rounds; i++) {
-    await fresh(async (c) => {
-      const p = await page(c);
-      requests = bytes = 0;
-      p.on('response', async (r) => {
-        if (!r.url().includes('/v1/')) return;
-        requests++;
-        bytes += (await r.request().sizes().catch(() => ({ responseBodySize: 0 }))).responseBodySize;
-      });
-      took.push(await opened(p, long.origin + conversation + long.hash, '.turn [data-id]'));
-      await p.waitForLoadState('networkidle');
-    });
+    await fresh(async (c) => { took.push(await opened(await page(c), long.origin + conversation + long.hash, '.turn [data-id]')); });
   }
   say(`first paint of a conversation of ${perMessage(total)} messages`, '≤ 500 ms', ms(quantile(took, 0.5)), quantile(took, 0.5) <= 500);
-  say('opening it: requests to the API, bytes', '≤ 5, ≤ 300 KB', `${requests}, ${Math.round(bytes / 1000)} KB`, requests <= 5 && bytes <= 300_000);
+  let [requests, bytes] = [0, 0];
+  await fresh(async (c) => {
+    const p = await page(c);
+    await p.goto(long.origin + '/' + long.hash);
+    await p.waitForSelector('a[href^="/c/"]');
+    await p.waitForLoadState('networkidle');
+    p.on('response', async (r) => {
+      if (!r.url().includes('/v1/')) return;
+      requests++;
+      bytes += (await r.request().sizes().catch(() => ({ responseBodySize: 0 }))).responseBodySize;
+    });
+    await p.locator(`a[href="${conversation}"]`).first().click();
+    await p.waitForSelector('.turn [data-id]');
+    await p.waitForLoadState('networkidle');
+  });
+  say('opening it from the Library: requests to the API, bytes', '≤ 5, ≤ 300 KB', `${requests}, ${Math.round(bytes / 1000)} KB`, requests <= 5 && bytes <= 300_000);
 }
 
 // Jumps, keys, scrolling, memory.
@@ -146,11 +149,17 @@ await fresh(async (context) => {
   say('visible and quiet: part of a core', '≤ 1 %', `${(part * 100).toFixed(2)} %`, part <= 0.01);
 });
 
-// Eight tabs that follow, and one that is read further up.
-await fresh(async (context) => {
+// Eight tabs that follow, and one that is read further up. Each has a window of its own: a browser looks at hidden tabs
+// once a second.
+{
+  const windows = [];
+  const tab = async () => {
+    windows.push(await browser.newContext({ viewport: { width: 1440, height: 900 } }));
+    return page(windows[windows.length - 1]);
+  };
   const tabs = [];
   for (let i = 0; i < 8; i++) {
-    const p = await page(context);
+    const p = await tab();
     await p.goto(long.origin + conversation + long.hash);
     await p.waitForSelector('.turn [data-id]');
     await p.evaluate(() => {
@@ -161,7 +170,7 @@ await fresh(async (context) => {
     });
     tabs.push(p);
   }
-  const reader = await page(context);
+  const reader = await tab();
   await reader.goto(long.origin + conversation + long.hash);
   await reader.waitForSelector('.turn [data-id]');
   await reader.evaluate(() => {
@@ -184,15 +193,15 @@ await fresh(async (context) => {
     });
     if (!answer.ok) throw new Error(await answer.text());
     for (const p of tabs) {
-      await p.bringToFront();
       await p.waitForFunction((x) => window.seen[x] > 0, n, { timeout: 20_000 });
-      if (p === tabs[0]) delays.push((await p.evaluate((x) => window.seen[x], n)) - began);
+      delays.push((await p.evaluate((x) => window.seen[x], n)) - began);
     }
   }
-  say('an append in another process, until a tab shows it (p95)', '≤ 100 ms', ms(quantile(delays, 0.95)), quantile(delays, 0.95) <= 100);
+  say('an append in another process, until each of eight tabs shows it (p95)', '≤ 100 ms', ms(quantile(delays, 0.95)), quantile(delays, 0.95) <= 100);
   const shift = await reader.evaluate(() => window.shift);
   say('layout shift of a tab that reads further up, meanwhile', '0', shift.toFixed(4), shift === 0);
-});
+  for (const w of windows) await w.close();
+}
 
 // Search, and the Library.
 await fresh(async (context) => {

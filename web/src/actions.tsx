@@ -99,5 +99,9 @@ export function forkBehind(c: Context, branch: string, t: Turn, branches: Branch
   });
 }
 
-export const reload = (id: string): Promise<[Context, { branches: Branch[] }]> =>
-  Promise.all([get<Context>(contextOf(id)), get<{ branches: Branch[] }>(contextOf(id) + '/branches')]);
+/** A context and its branches; of one branch the context says all. */
+export async function reload(id: string): Promise<[Context, Branch[]]> {
+  const c = await get<Context>(contextOf(id));
+  if (c.branches === 1) return [c, [{ name: c.active_branch, messages: c.messages, bytes: c.bytes, active: true }]];
+  return [c, (await get<{ branches: Branch[] }>(contextOf(id) + '/branches')).branches];
+}

@@ -100,6 +100,7 @@ export interface Context {
   created_at?: string;
   updated_at?: string;
   problem?: string;
+  session?: string;
   outline?: Outline;
 }
 
@@ -116,7 +117,15 @@ export interface Live {
   state: 'works' | 'waits' | 'silent';
   at: string;
   newest: string;
-  call?: { name: string; tool: Tool; summary: string; at: string };
+  call?: LiveCall;
+  failed?: LiveCall;
+}
+
+export interface LiveCall {
+  name: string;
+  tool: Tool;
+  summary: string;
+  at: string;
 }
 
 export type Tool = 'other' | 'shell' | 'read' | 'edit' | 'search' | 'web' | 'todo' | 'agent';
@@ -177,6 +186,7 @@ export interface Messages {
   from: number;
   to: number;
   length: number;
+  turns?: Turn[];
 }
 
 export interface Turn {

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
 import { get, segment, type Branch, type BranchMap, type Context, type Turn, type UsageRow } from './api';
 import { forkBehind, labelAll, reload, rename, trash } from './actions';
 import { Views } from './contextbar';
@@ -9,6 +9,7 @@ import { listen, live } from './live';
 import { Menu } from './menu';
 import { MiniMap } from './minimap';
 import { Navigator } from './navigator';
+import { resumeCommand } from './resume';
 import { changed, go, link, query } from './route';
 import { stateText, Switch } from './shell';
 import { base } from './library';
@@ -35,7 +36,7 @@ export function Conversation({ parts }: { parts: string[] }) {
     try {
       const [c, b] = await reload(id);
       context.value = c;
-      branches.value = b.branches;
+      branches.value = b;
     } catch (e) {
       failed.value = e instanceof Error ? e.message : String(e);
     }
@@ -67,7 +68,7 @@ function View({ c, branch, branches, load }: Props) {
   const path = `/contexts/${segment(c.id)}/branches/${segment(branch)}`;
   const map = useSignal<BranchMap | undefined>(undefined);
   const spent = useSignal<Spent>({ turns: new Map() });
-  const reading = useSignal<Reading>({ from: 0, to: 0 });
+  const reading = useSignal<Reading>({ from: 0, to: 0, turn: -1 });
   const length = useSignal(0);
   const panel = useSignal(false);
   const began = useSignal(c.active_branch);
@@ -80,6 +81,7 @@ function View({ c, branch, branches, load }: Props) {
   const level = ([1, 2, 3].find((n) => String(n) === q.get('d')) ?? 2) as Level;
 
   useEffect(() => {
+    if (length.value === 0) return; // the talk comes first
     const abort = new AbortController();
     const timer = setTimeout(() => {
       get<BranchMap>(path + '/map', {}, abort.signal).then((m) => { map.value = m; }, () => undefined);
@@ -90,12 +92,14 @@ function View({ c, branch, branches, load }: Props) {
     };
   }, [path, length.value]);
   useEffect(() => {
-    void usageOf(c.id, map.value?.turns ?? 0).then((s) => { spent.value = s; }, () => undefined);
+    if (map.value) void usageOf(c.id, map.value.turns).then((s) => { spent.value = s; }, () => undefined);
   }, [c.id, map.value?.turns]);
 
   const jump = (p: number, replace = false) => go(changed({ p, m: '', not: '' }), replace);
   const to = (view: string) => () => go(link(['c', c.id, view], { b: branch }));
-  const fork = (t: Turn) => forkBehind(c, branch, t, branches, load);
+  const known = useRef({ c, branches });
+  known.current = { c, branches };
+  const fork = useCallback((t: Turn) => forkBehind(known.current.c, branch, t, known.current.branches, load), [branch]);
   const forkHere = async () => {
     const got = await get<{ turns: Turn[] }>(path + '/turns', { at: reading.value.from, limit: 1 });
     if (got.turns[0]) fork(got.turns[0]);
@@ -107,6 +111,14 @@ function View({ c, branch, branches, load }: Props) {
     const next = now >= 0 ? all[now + by] : by > 0 ? all.find((h) => h.position > reading.value.from) : all.findLast((h) => h.position < reading.value.from);
     if (next) go(changed({ m: next.id, p: '' }), true);
   };
+  const filter = () => {
+    panel.value = true;
+    go(changed({ nav: '' }), true);
+    const field = () => document.querySelector<HTMLInputElement>('.nfil input');
+    field()?.focus();
+    requestAnimationFrame(() => field()?.focus()); // where it was not in view
+  };
+  const resume = resumeCommand(c);
   const detail = (d: Level) => go(changed({ d: d === 2 ? '' : d }), true);
   useKeys('This conversation', [
     { keys: 's', title: 'Search this conversation', run: () => go(link(['search'], { context: c.id })) },
@@ -114,11 +126,12 @@ function View({ c, branch, branches, load }: Props) {
     { keys: '2', title: 'Turns', run: () => detail(2) },
     { keys: '3', title: 'Everything', run: () => detail(3) },
     { keys: 't', title: 'Turns and files beside it', run: () => { panel.value = !panel.value; } },
-    { keys: 'p', title: 'Filter prompts', run: () => { panel.value = true; requestAnimationFrame(() => document.querySelector<HTMLInputElement>('.nfil input')?.focus()); } },
+    { keys: 'p', title: 'Filter prompts', run: filter },
     { keys: 'b', title: 'Branches', run: to('branches') },
     { keys: 'c', title: 'Compare', run: () => go(link(['c', c.id, 'compare'], { l: c.active_branch, r: branches.find((b) => b.name !== c.active_branch)?.name })) },
     { keys: 'a', title: 'Assemble', run: to('assemble') },
     { keys: 'y', title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
+    ...(resume ? [{ keys: 'Y', title: 'Copy the command to resume', run: () => void navigator.clipboard?.writeText(resume) }] : []),
     ...(writable.value ? [
       { keys: 'f', title: 'Fork here', run: () => void forkHere() },
       { keys: 'F2', title: 'Rename', run: () => rename(c, () => void load()) },
@@ -145,6 +158,7 @@ function View({ c, branch, branches, load }: Props) {
         <button class="ghost aside" aria-pressed={panel.value} aria-label="Turns and files" onClick={() => { panel.value = !panel.value; }}><Icon name="list" /></button>
         <Menu label="More" choices={[
           { title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
+          ...(resume ? [{ title: 'Copy the command to resume', run: () => void navigator.clipboard?.writeText(resume) }] : []),
           { title: 'Copy the id', run: () => void navigator.clipboard?.writeText(c.id) },
           ...(writable.value ? [
             { title: 'Rename', run: () => rename(c, () => void load()) },
@@ -175,8 +189,8 @@ function View({ c, branch, branches, load }: Props) {
       <div class={panel.value ? 'conv open' : 'conv'}>
         <Talk c={c} branch={branch} branches={branches} level={level} reading={reading} length={length} usage={spent.value.turns} fork={fork} />
         <aside class="navi" aria-label="Turns">
-          {map.value ? <MiniMap map={map.value} from={reading.value.from} to={reading.value.to} jump={jump} /> : <span />}
-          <Navigator path={path} context={c.id} branch={branch} turns={map.value?.turns ?? 0} reading={reading.value.from}
+          {map.value ? <MiniMap map={map.value} reading={reading} jump={jump} /> : <span />}
+          <Navigator path={path} context={c.id} branch={branch} branches={branches} map={map.value} usage={spent.value.turns} reading={reading}
             jump={(t) => { go(t.id ? changed({ m: t.id, p: '', not: '' }) : changed({ p: t.from, m: '', not: '' })); if (innerWidth <= 1180) panel.value = false; }} />
         </aside>
       </div>
@@ -185,11 +199,9 @@ function View({ c, branch, branches, load }: Props) {
 }
 
 async function usageOf(context: string, turns: number): Promise<Spent> {
-  const all = await get<{ rows: UsageRow[] }>('/usage', { context, by: 'context', limit: 1 });
-  const sum = all.rows[0];
-  if (turns === 0 || turns > mostTurns) return { ...(sum && { sum }), turns: new Map() };
-  const by = await get<{ rows: UsageRow[] }>('/usage', { context, by: 'prompt', limit: mostTurns * 2 });
-  return { ...(sum && { sum }), turns: new Map(by.rows.map((r) => [r.prompt ?? '', r])) };
+  const by = turns > mostTurns ? { by: 'context', limit: 1 } : { by: 'prompt', limit: 2 * mostTurns };
+  const got = await get<{ rows: UsageRow[]; sum: UsageRow }>('/usage', { context, ...by });
+  return { sum: got.sum, turns: new Map(got.rows.filter((r) => r.prompt).map((r) => [r.prompt ?? '', r])) };
 }
 
 function Pick({ branches, now }: { branches: Branch[]; now: string }) {

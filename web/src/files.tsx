@@ -1,12 +1,13 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import { get } from './api';
+import { FileHistory } from './filehistory';
 import { Icon } from './icons';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
 import { counted, dayOf, size, T, timeOf } from './text';
 
-interface FileRow {
+export interface FileRow {
   path: string;
   access: 'attached' | 'read' | 'written';
   type: string;
@@ -18,7 +19,7 @@ interface FileRow {
   id: string;
 }
 
-interface FileList {
+export interface FileList {
   files: FileRow[];
   next?: string;
   behind: number;
@@ -29,6 +30,7 @@ export function Files(_: { parts: string[] }) {
   const q = query.value;
   const path = q.get('path') ?? '';
   const access = q.get('access') ?? 'written';
+  const file = q.get('file') ?? '';
   const rows = useSignal<FileRow[] | undefined>(undefined);
   const failed = useSignal('');
   useEffect(() => {
@@ -67,22 +69,26 @@ export function Files(_: { parts: string[] }) {
         </span>
       </header>
       {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
-      <div class="scroll" tabIndex={0} aria-label="Files">
-        {rows.value?.length === 0 && <div class="empty"><p>No agent has done this to a file like that</p></div>}
-        {[...days].map(([title, files]) => (
-          <section key={title}>
-            <h2 class="grp">{title} <span>{counted(files.length, 'file')}</span></h2>
-            {files.map((f) => (
-              <a key={f.id + f.path + f.position} class="filerow" href={link(['c', f.context], { b: f.branches[0], m: f.id })}>
-                <Icon name={f.access === 'written' ? 'edit' : f.access === 'read' ? 'read' : 'clip'} />
-                <T class="mono ell" s={f.path || f.type || 'an attachment'} />
-                <span class="r num">{f.size != null && f.access !== 'read' ? size(f.size) : ''}</span>
-                <span class="r num">{timeOf(f.created_at)}</span>
-              </a>
-            ))}
-          </section>
-        ))}
-        <p class="t3 s pad">Shell commands that name a path are not listed.</p>
+      <div class={file ? 'halves chosen' : 'halves'}>
+        <div class="scroll" tabIndex={0} aria-label="Files">
+          {rows.value?.length === 0 && <div class="empty"><p>No agent has done this to a file like that</p></div>}
+          {[...days].map(([title, files]) => (
+            <section key={title}>
+              <h2 class="grp">{title} <span>{counted(files.length, 'file')}</span></h2>
+              {files.map((f) => (
+                <a key={f.id + f.path + f.position} class="filerow" aria-current={f.path && f.path === file ? 'true' : undefined}
+                  href={f.path ? changed({ file: f.path }) : link(['c', f.context], { b: f.branches[0], m: f.id })}>
+                  <Icon name={f.access === 'written' ? 'edit' : f.access === 'read' ? 'read' : 'clip'} />
+                  <T class="mono ell" s={f.path || f.type || 'an attachment'} />
+                  <span class="r num">{f.size != null && f.access !== 'read' ? size(f.size) : ''}</span>
+                  <span class="r num">{timeOf(f.created_at)}</span>
+                </a>
+              ))}
+            </section>
+          ))}
+          <p class="t3 s pad">Shell commands that name a path are not listed.</p>
+        </div>
+        {file && <FileHistory file={file} access={access} />}
       </div>
     </div>
   );

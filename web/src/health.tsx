@@ -1,8 +1,8 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { lines } from './api';
+import { get, lines } from './api';
 import { link } from './route';
-import { count, counted, T } from './text';
+import { count, counted, size, T } from './text';
 
 interface Finding {
   record: 'finding';
@@ -22,7 +22,43 @@ interface Summary {
   findings: number;
 }
 
-/** What check finds in the store. The page repairs nothing. */
+interface Disk {
+  kinds: { kind: string; files: number; bytes: number; disk_bytes: number }[];
+  freed_bytes: number;
+}
+
+const kinds: Record<string, string> = {
+  messages: 'Messages', journals: 'Journals', index: 'Index', packs: 'Archived messages', blobs: 'Payloads', trash: 'Trash', derived: 'Search and caches',
+  other: 'Metadata and locks',
+};
+
+/** What the store takes on the disk, and what would make it smaller. */
+function Room() {
+  const disk = useSignal<Disk | undefined>(undefined);
+  useEffect(() => {
+    const abort = new AbortController();
+    get<Disk>('/disk', {}, abort.signal).then((d) => { disk.value = d; }, () => undefined);
+    return () => abort.abort();
+  }, []);
+  const d = disk.value;
+  if (!d) return null;
+  return (
+    <section class="room tab">
+      <h2>On the disk</h2>
+      <table>
+        <thead><tr><th>Kind</th><th class="r">Files</th><th class="r">Size</th><th class="r">Room</th></tr></thead>
+        <tbody>
+          {d.kinds.map((k) => (
+            <tr><td>{kinds[k.kind] ?? k.kind}</td><td class="r num">{count(k.files)}</td><td class="r num">{size(k.bytes)}</td><td class="r num">{size(k.disk_bytes)}</td></tr>
+          ))}
+        </tbody>
+      </table>
+      {d.freed_bytes > 0 && <p>Archiving every message would free ~{size(d.freed_bytes)}: <code>ctxtool archive --all</code></p>}
+    </section>
+  );
+}
+
+/** What check finds in the store, and the room that it takes. The page repairs nothing. */
 export function Health(_: { parts: string[] }) {
   const findings = useSignal<Finding[]>([]);
   const summary = useSignal<Summary | undefined>(undefined);
@@ -76,6 +112,7 @@ export function Health(_: { parts: string[] }) {
             <code>{f.context && /^[0-9a-f-]+$/.test(f.context) ? `ctxtool repair ${f.context.slice(0, 8)}` : 'ctxtool repair'}</code>
           </div>
         ))}
+        <Room />
       </div>
     </div>
   );

@@ -180,6 +180,7 @@ function Group({ title, note }: { title: string; note: string }) {
 export const base = (path: string | undefined): string => (path ?? '').split(/[\\/]/).filter(Boolean).pop() ?? '';
 
 function LiveRow({ l }: { l: Live }) {
+  const step = l.call ?? l.failed;
   return (
     <a class="liverow" href={link(['c', l.context])} tabIndex={-1}>
       <span class="st"><span class={l.state === 'works' ? 'dot live' : 'dot wait'} title={stateText[l.state]} /></span>
@@ -189,11 +190,11 @@ function LiveRow({ l }: { l: Live }) {
         <span class="s t3 ell"><T s={[base(l.labels?.['project']), l.branch].filter(Boolean).join(' · ')} /></span>
       </span>
       <span class="now">
-        <Icon name={l.call?.tool ?? 'other'} />
+        <Icon name={step?.tool ?? 'other'} />
         <span class="two">
-          <T class={l.call ? 'ell mono' : 'ell'} s={l.call?.summary ?? l.newest} />
-          <span class="s t3 ell">
-            {l.call ? (l.state === 'silent' ? `no result since ${timeOf(l.call.at)}` : `called ${ago(l.call.at, now.value)} ago, no result yet`)
+          <T class={step ? 'ell mono' : 'ell'} s={step?.summary ?? l.newest} />
+          <span class={l.failed ? 's del ell' : 's t3 ell'}>
+            {l.failed ? `failed at ${timeOf(l.at)}, nothing since` : l.call ? (l.state === 'silent' ? `no result since ${timeOf(l.call.at)}` : `called ${ago(l.call.at, now.value)} ago, no result yet`)
               : l.state === 'waits' ? `answered at ${timeOf(l.at)}, waits for a prompt` : ''}
           </span>
         </span>

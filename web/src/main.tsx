@@ -4,7 +4,7 @@ import { locked } from './api';
 import * as keys from './keys';
 import * as live from './live';
 import * as route from './route';
-import { Shell } from './shell';
+import { preload, Shell } from './shell';
 import * as store from './store';
 import { Unlock } from './unlock';
 import * as theme from './theme';
@@ -14,6 +14,7 @@ token.takeFromAddress();
 theme.start();
 route.start();
 keys.start();
+preload();
 
 const known = signal(false);
 

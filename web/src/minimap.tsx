@@ -1,18 +1,20 @@
-import { useRef } from 'preact/hooks';
+import type { Signal } from '@preact/signals';
+import { useMemo, useRef } from 'preact/hooks';
 import type { BranchMap } from './api';
+import type { Reading } from './talk';
 import { count } from './text';
 
 const height = 1000; // of the drawing; it is stretched to the height of the window
 
 interface Props {
   map: BranchMap;
-  from: number;
-  to: number;
+  reading: Signal<Reading>;
   jump: (position: number, replace?: boolean) => void;
 }
 
 /** The scroll bar of a branch: a rail, ticks of prompts, and what happened, by position. */
-export function MiniMap({ map, from, to, jump }: Props) {
+export function MiniMap({ map, reading, jump }: Props) {
+  const { from, to } = reading.value;
   const box = useRef<HTMLDivElement>(null);
   const waiting = useRef(0);
   const y = (position: number) => (map.length > 0 ? (position / map.length) * height : 0);
@@ -27,6 +29,16 @@ export function MiniMap({ map, from, to, jump }: Props) {
   };
   const ticks = (all: number[], x: number, width: number, c: string) =>
     all.map((n, i) => n > 0 && <rect class={c} x={x} width={width} y={y(i * map.size)} height={Math.max(2, Math.min(6, n))} />);
+  // While one reads on, only the window moves.
+  const marks = useMemo(() => (
+    <g>
+      {ticks(map.prompts, 5, 10, 'p')}
+      {ticks(map.calls, 18, 4, 'c')}
+      {ticks(map.edits, 25, 5, 'e')}
+      {ticks(map.failures, 31, 5, 'f')}
+      {map.breaks_at.map((at) => <line class="b" x1="2" x2="38" y1={y(at)} y2={y(at)} />)}
+    </g>
+  ), [map]);
   const onKeyDown = (e: KeyboardEvent) => {
     const page = Math.max(1, Math.round(map.length / 20));
     const next = { ArrowDown: from + 1, ArrowUp: from - 1, PageDown: from + page, PageUp: from - page, Home: 0, End: map.length - 1 }[e.key];
@@ -46,11 +58,7 @@ export function MiniMap({ map, from, to, jump }: Props) {
       onPointerDown={(e) => { box.current?.setPointerCapture(e.pointerId); jump(place(e)); }} onPointerMove={drag}>
       <svg viewBox={`0 0 40 ${height}`} preserveAspectRatio="none" aria-hidden="true">
         <rect class="rail" x="9" width="2" y="0" height={height} />
-        {ticks(map.prompts, 5, 10, 'p')}
-        {ticks(map.calls, 18, 4, 'c')}
-        {ticks(map.edits, 25, 5, 'e')}
-        {ticks(map.failures, 31, 5, 'f')}
-        {map.breaks_at.map((at) => <line class="b" x1="2" x2="38" y1={y(at)} y2={y(at)} />)}
+        {marks}
         <rect class="w" x="1" width="38" y={Math.min(y(from), height - span)} height={span} rx="3" />
       </svg>
     </div>

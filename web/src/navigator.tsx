@@ -1,56 +1,62 @@
-import { useSignal } from '@preact/signals';
+import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { get, type Turn, type Turns } from './api';
+import { get, type Branch, type BranchMap, type Turn, type Turns, type UsageRow } from './api';
 import { base } from './library';
+import { MarkTab } from './marks';
 import { changed, go, query } from './route';
 import { Switch } from './shell';
+import type { Reading } from './talk';
 import { count, counted, T, timeOf } from './text';
+
+const page = 20; // turns; the list has those of three pages, and that of the turn which is read in the middle
 
 interface Props {
   path: string;
   context: string;
   branch: string;
-  turns: number;
-  reading: number;
+  branches: Branch[];
+  map: BranchMap | undefined;
+  usage: Map<string, UsageRow>;
+  reading: Signal<Reading>;
   jump: (t: Turn) => void;
 }
 
-/** The turns of a branch, and the files that it changed. */
+/** The turns of a branch, the files that it changed, and what stands out in it. */
 export function Navigator(p: Props) {
-  const tab = query.value.get('nav') === 'files' ? 'files' : '';
+  const tab = ['files', 'marks'].find((t) => t === query.value.get('nav')) ?? '';
   return (
     <div class="nlist">
       <div class="ntabs" role="group" aria-label="Show">
         <Switch name="nav" value="" now={tab}>Turns</Switch>
         <Switch name="nav" value="files" now={tab}>Files</Switch>
+        <Switch name="nav" value="marks" now={tab}>Marks</Switch>
       </div>
-      {tab ? <FileTab {...p} /> : <TurnTab {...p} />}
+      {tab === 'files' ? <FileTab {...p} /> : tab === 'marks' ? <MarkTab {...p} /> : <TurnTab {...p} />}
     </div>
   );
 }
 
 /** Turns, with a filter on their prompts: all turns, not the loaded ones. */
-function TurnTab({ path, turns: all, reading, jump }: Props) {
+function TurnTab({ path, map, reading, jump }: Props) {
   const turns = useSignal<Turn[]>([]);
   const filter = useSignal('');
   const list = useRef<HTMLOListElement>(null);
   const inside = useRef(false);
+  const [all, { turn }] = [map?.turns ?? 0, reading.value];
+  const block = Math.floor(turn / page);
   useEffect(() => {
+    if (!map || turn < 0) return; // the talk comes first
     const abort = new AbortController();
     const timer = setTimeout(() => {
-      const from = turns.value[0]?.from ?? 0;
-      const to = turns.value[turns.value.length - 1]?.to ?? 0;
-      const ask = filter.value ? get<Turns>(path + '/turns', { q: filter.value, limit: 100 }, abort.signal)
-        : reading >= from && reading < to && turns.value.length > 1 ? get<Turns>(path + '/turns', { from: turns.value[0]?.number ?? 0, limit: 80 }, abort.signal)
-        : around(path, reading, abort.signal);
-      ask.then((got) => { turns.value = got.turns; }, () => undefined);
+      const ask = filter.value ? { q: filter.value, limit: 100 } : { from: Math.max(0, (block - 1) * page), limit: 3 * page };
+      get<Turns>(path + '/turns', ask, abort.signal).then((got) => { turns.value = got.turns; }, () => undefined);
     }, filter.value ? 120 : 0);
     return () => {
       clearTimeout(timer);
       abort.abort();
     };
-  }, [path, filter.value, Math.floor(reading / 20), all]);
-  const current = turns.value.find((t) => reading >= t.from && reading < t.to);
+  }, [path, filter.value, block, all]);
+  const current = turns.value.find((t) => t.number === turn);
   useEffect(() => {
     if (!inside.current) list.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest' });
   }, [current?.number, turns.value]);
@@ -82,12 +88,6 @@ function TurnTab({ path, turns: all, reading, jump }: Props) {
   );
 }
 
-async function around(path: string, position: number, abort: AbortSignal): Promise<Turns> {
-  const here = await get<Turns>(path + '/turns', { at: position, limit: 1 }, abort);
-  const number = here.turns[0]?.number ?? 0;
-  return get<Turns>(path + '/turns', { from: Math.max(0, number - 30), limit: 80 }, abort);
-}
-
 interface Touched {
   path: string;
   position: number;
@@ -96,13 +96,13 @@ interface Touched {
 }
 
 /** Files that this branch changed, by folder, each with its newest change. */
-function FileTab({ context, branch, turns }: Props) {
+function FileTab({ context, branch, map }: Props) {
   const files = useSignal<Touched[] | undefined>(undefined);
   useEffect(() => {
     const abort = new AbortController();
     get<{ files: Touched[] }>('/files', { context, branch, access: 'written', limit: 500 }, abort.signal).then((got) => { files.value = got.files; }, () => undefined);
     return () => abort.abort();
-  }, [context, branch, turns]);
+  }, [context, branch, map?.turns]);
   const folders = new Map<string, Touched[]>();
   for (const f of files.value ?? []) {
     const folder = f.path.slice(0, Math.max(0, f.path.length - base(f.path).length - 1));

@@ -1,7 +1,7 @@
 // A message inside of its turn, as a hit of a search is shown.
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { get, segment, type Message, type Messages, type Turn, type Turns } from './api';
+import { get, segment, type Message, type Messages, type Turn } from './api';
 import { markWords } from './found';
 import { TurnView } from './turn';
 
@@ -24,10 +24,9 @@ export function Preview({ context, branch, id, words }: Props) {
   useEffect(() => {
     const abort = new AbortController();
     const load = async () => {
-      const got = await get<Messages>(path + '/parts', { around: id, before: 6, after: 12 }, abort.signal);
+      const got = await get<Messages>(path + '/parts', { around: id, before: 6, after: 12, turns: true }, abort.signal);
       const at = got.messages.find((m) => m.id === id)?.position ?? got.from;
-      const turns = await get<Turns>(path + '/turns', { at, limit: 1 }, abort.signal);
-      const turn = turns.turns[0];
+      const turn = got.turns?.find((t) => at >= t.from && at < t.to);
       if (turn) shown.value = { turn, messages: got.messages.filter((m) => m.position >= turn.from && m.position < turn.to) };
     };
     load().catch(() => { if (!abort.signal.aborted) shown.value = undefined; });

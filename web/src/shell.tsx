@@ -62,6 +62,9 @@ function viewOf(view: string | undefined): () => Promise<Screen> {
   }
 }
 
+/** Begins to load the screen of the address. */
+export const preload = (): void => void screenOf(parts())();
+
 type Palette = ComponentType<{ onClose: () => void; begin: string }>;
 
 export function Shell() {
@@ -163,7 +166,7 @@ function Side({ here, find }: { here: string; find: () => void }) {
 export const stateText = {
   works: 'A record came in the last minute, or a call is running',
   waits: 'Answered, waits for a person',
-  silent: 'A call has no result for ten minutes',
+  silent: 'A call has no result for ten minutes, or failed and nothing came since',
 };
 
 /** Says that the page shows what was there before the connection was lost. */

@@ -105,13 +105,20 @@ function Body({ tool, call, all, whole }: { tool: Tool; call: Part; all: boolean
   return (
     <>
       {changes.length > 0 ? changes.map((c, i) => <Diff key={i} change={c} />)
-        : tool === 'shell' ? <pre class="out cmd">{visible(cut(commandOf(call.text) ?? call.summary ?? ''))}</pre>
+        : tool === 'shell' ? <Command text={commandOf(call.text) ?? call.summary ?? ''} />
         : tool === 'todo' ? <Todo text={call.text} />
         : tool === 'read' || tool === 'search' ? null
         : <pre class="out" tabIndex={0}>{visible(cut(pretty(call.text)))}</pre>}
       {results.filter((r) => tool !== 'edit' || r.failed).map((r) => <Output key={r.number} part={r} all={all} whole={whole(r)} />)}
     </>
   );
+}
+
+const rowLength = 60; // characters of a command that its row shows in any window
+
+/** A command in full, if its row may not show all of it. */
+function Command({ text }: { text: string }) {
+  return text.length > rowLength || text.includes('\n') ? <pre class="out cmd">{visible(cut(text))}</pre> : null;
 }
 
 /** A result, of which the last lines are shown at first. */

@@ -14,11 +14,14 @@ import { messageWindow, type Place, type Window } from './window';
 
 const near = 48; // pixels from the end, in which new messages are followed
 const quiet = 15_000; // ms between two announcements
+const tooFar = 400; // messages that came at once, and are not shown before the end
 const paint = 100; // ms between two looks at what was appended
 
+/** What is in view, in positions, and the number of the turn in which it begins; −1 while that is not known. */
 export interface Reading {
   from: number;
   to: number;
+  turn: number;
 }
 
 interface Props {
@@ -72,6 +75,8 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   const q = query.value;
   const [m, p] = [q.get('m'), q.get('p')];
   const w = list.win.value;
+  const drawn = useRef<Shown[]>([]);
+  const shownTurns = useMemo(() => (drawn.current = w ? turnsIn(w, drawn.current) : []), [w]);
 
   const top = () => scroll.current?.getBoundingClientRect().top ?? 0;
   const element = (id: string) => scroll.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
@@ -154,10 +159,13 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   useEffect(() => {
     let timer = 0;
     let [busy, again] = [false, false];
+    let [told, looked] = [-1, 0]; // messages of the branch, if an event said so; when the last look began
     const look = async () => {
       const now = list.win.value;
+      again = !now && !list.failed.value; // the window may be older than what was told
       if (!now) return;
-      const { messages } = await get<{ messages: number }>(path);
+      const messages = told >= 0 ? told : (await get<{ messages: number }>(path)).messages;
+      told = -1;
       if (!following.current) missed.value = Math.max(missed.value, messages - seen.current);
       const more = messages - now.length; // the window may have taken some in itself
       if (more <= 0) return;
@@ -168,7 +176,8 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       if (now.to < now.length) list.win.value = { ...(list.win.value ?? now), length: messages };
       else {
         if (!following.current) hold();
-        await list.grow(messages);
+        if (following.current && more > tooFar) await list.show({ last: 120 });
+        else await list.grow();
         if (!list.failed.value && (list.win.value?.length ?? 0) < messages) again = true; // the window moved meanwhile
       }
     };
@@ -176,15 +185,18 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       if (busy) again = true;
       if (busy || timer) return;
       timer = window.setTimeout(async () => {
-        [timer, busy, again] = [0, true, false];
+        [timer, busy, again, looked] = [0, true, false, Date.now()];
         await look().catch(() => undefined); // the next connection looks again
         busy = false;
         if (again) soon();
-      }, paint);
+      }, Math.max(0, looked + paint - Date.now()));
     };
     const stop = listen((e) => {
       if (e.record === 'resync') return void list.show({ last: 120 });
-      if (e.record === 'ready' || (e.record === 'message' && e.context === c.id && e.branch === branch)) soon();
+      const here = e.record === 'message' && e.context === c.id && e.branch === branch;
+      if (here && e.position !== undefined) told = Math.max(told, e.position + 1);
+      if (e.record === 'ready') told = -1;
+      if (here || e.record === 'ready') soon();
     });
     return () => {
       stop();
@@ -233,7 +245,9 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       if (r.bottom > edge + 60 && r.height > 0 && from < 0) from = Number(el.dataset['position']);
       if (r.top < edge + room) to = Number(el.dataset['position']);
     }
-    if (from >= 0 && (reading.value.from !== from || reading.value.to !== to)) reading.value = { from, to: Math.max(to, from) };
+    const turn = now.turns.find((x) => from >= x.from && from < x.to)?.number ?? -1;
+    const was = reading.value;
+    if (from >= 0 && (was.from !== from || was.to !== to || was.turn !== turn)) reading.value = { from, to: Math.max(to, from), turn };
     for (const turn of box.querySelectorAll<HTMLElement>('.turn')) {
       const prompt = turn.querySelector('.prompt');
       const gone = !!prompt && prompt.getBoundingClientRect().bottom < edge + 36 && turn.getBoundingClientRect().bottom > edge;
@@ -262,8 +276,8 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       <div class="scroll" ref={scroll} onScroll={onScroll} tabIndex={0} aria-label="Conversation">
         {list.failed.value && <p class="gap bad" role="alert"><T s={list.failed.value} /></p>}
         <div class="turns" role={w?.length === 0 ? undefined : 'feed'} aria-busy={!w && !list.failed.value}>
-          {w ? turnsIn(w).map(({ turn, messages }) => (
-            <TurnView key={turn.number} turn={turn} messages={messages} last={w.to >= w.length && turn.to >= w.length} live={l} level={level}
+          {w ? shownTurns.map(({ turn, messages, last }) => (
+            <TurnView key={turn.number} turn={turn} messages={messages} last={last} live={last ? l : undefined} level={level}
               path={path} usage={usage.get(turn.id ?? '')} fork={fork} />
           )) : !list.failed.value && <Skeleton />}
           {w && w.length === 0 && <EmptyBranch id={c.id} branch={branch} />}
@@ -275,9 +289,22 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   );
 }
 
-function turnsIn(w: Window): { turn: Turn; messages: Message[] }[] {
-  return w.turns.map((turn) => ({ turn, messages: w.messages.filter((m) => m.position >= turn.from && m.position < turn.to) }))
-    .filter((t) => t.messages.length > 0);
+interface Shown {
+  turn: Turn;
+  messages: Message[];
+  last: boolean; // of the branch
+}
+
+/** The turns of a window. One that is as before stays the same object, and is not drawn anew. */
+function turnsIn(w: Window, before: Shown[]): Shown[] {
+  const old = new Map(before.map((s) => [s.turn.number, s]));
+  const all = w.turns.map((turn) => {
+    const messages = w.messages.filter((m) => m.position >= turn.from && m.position < turn.to);
+    const was = old.get(turn.number);
+    const same = was?.messages.length === messages.length && messages.every((m, i) => m === was.messages[i]);
+    return { turn, messages: same ? was.messages : messages, last: w.to >= w.length && turn.to >= w.length };
+  });
+  return all.filter((t) => t.messages.length > 0);
 }
 
 function Skeleton() {

@@ -1,10 +1,11 @@
 // The part of a branch that is in the document: three screens above and below what is read, and no more than it takes.
 import { signal } from '@preact/signals';
-import { get, type Message, type Messages, type Turn, type Turns } from './api';
+import { get, type Message, type Messages, type Turn } from './api';
 
 const step = 80; // messages to load at a time
 const held = 400; // messages in the document, where they fill it
 const atMost = 2000;
+const most = 480; // messages in an answer
 const lookBack = 40; // messages at the end that may still get a result
 
 export interface Window {
@@ -15,6 +16,12 @@ export interface Window {
   length: number;
 }
 
+/** The turns of a window: of two answers about the same one, the newer counts. */
+function joined(old: Turn[], fresh: Turn[], from: number, to: number): Turn[] {
+  const all = new Map([...old, ...fresh].map((t) => [t.number, t]));
+  return [...all.values()].filter((t) => t.to > from && t.from < to).sort((a, b) => a.number - b.number);
+}
+
 export type Place = Record<string, string | number>;
 
 export function messageWindow(path: string) {
@@ -23,10 +30,6 @@ export function messageWindow(path: string) {
   let busy = false;
   let asked = 0;
 
-  const turnsOf = async (from: number, to: number): Promise<Turn[]> => {
-    const got = await get<Turns>(path + '/turns', { at: from, limit: 200 });
-    return got.turns.filter((t) => t.from < to);
-  };
   const say = (e: unknown): void => {
     failed.value = e instanceof Error ? e.message : String(e);
   };
@@ -35,21 +38,13 @@ export function messageWindow(path: string) {
     win,
     failed,
 
-    /** Shows a place; the window begins with a turn. */
+    /** Shows a place; the window begins with a turn, if that is near. */
     async show(place: Place): Promise<boolean> {
       const mine = ++asked;
       try {
-        const got = await get<Messages>(path + '/parts', place);
-        let turns = await turnsOf(got.from, Math.max(got.to, got.from + 1));
-        const begin = turns[0]?.from ?? got.from;
-        if (begin < got.from && got.from - begin <= 200) {
-          const more = await get<Messages>(path + '/parts', { from: begin, to: got.from });
-          got.messages = [...more.messages, ...got.messages];
-          got.from = begin;
-        }
+        const got = await get<Messages>(path + '/parts', { ...place, turns: true, whole: true });
         if (mine !== asked) return false;
-        turns = turns.filter((t) => t.to > got.from);
-        win.value = { messages: got.messages, turns, from: got.from, to: got.to, length: got.length };
+        win.value = { messages: got.messages, turns: got.turns ?? [], from: got.from, to: got.to, length: got.length };
         failed.value = '';
         return true;
       } catch (e) {
@@ -66,19 +61,19 @@ export function messageWindow(path: string) {
       const mine = asked;
       try {
         const range = up ? { from: Math.max(0, w.from - step), to: w.from } : { from: w.to, to: Math.min(w.to + step, w.length) };
-        const got = await get<Messages>(path + '/parts', range);
-        let messages = up ? [...got.messages, ...w.messages] : [...w.messages, ...got.messages];
-        let [from, to] = [Math.min(w.from, got.from), Math.max(w.to, got.to)];
+        const got = await get<Messages>(path + '/parts', { ...range, turns: true });
+        const now = win.value; // messages may have come in at its other end
+        if (mine !== asked || !now || (up ? now.from !== w.from : now.to !== w.to)) return;
+        let messages = up ? [...got.messages, ...now.messages] : [...now.messages, ...got.messages];
+        let [from, to] = [Math.min(now.from, got.from), Math.max(now.to, got.to)];
         const bound = full ? held : atMost;
         if (messages.length > bound) {
           messages = up ? messages.slice(0, bound) : messages.slice(-bound);
           if (up) to = (messages[messages.length - 1]?.position ?? to) + 1;
           else from = messages[0]?.position ?? from;
         }
-        const turns = await turnsOf(from, to);
-        if (mine !== asked) return;
         hold();
-        win.value = { messages, turns, from, to, length: got.length };
+        win.value = { messages, turns: joined(now.turns, got.turns ?? [], from, to), from, to, length: got.length };
       } catch (e) {
         say(e);
       } finally {
@@ -86,19 +81,19 @@ export function messageWindow(path: string) {
       }
     },
 
-    /** Takes in what was appended. Calls near the end may have got their results. */
-    async grow(length: number): Promise<void> {
+    /** Takes in what was appended, also since it was told of. Calls near the end may have got their results. */
+    async grow(): Promise<void> {
       const w = win.value;
       if (!w) return;
       const mine = asked;
       const open = w.messages.slice(-lookBack).find((m) => m.parts.some((p) => p.kind === 'call' && !p.results?.length));
       const from = Math.max(w.from, Math.min(open?.position ?? w.to, w.to));
       try {
-        const got = await get<Messages>(path + '/parts', { from, to: Math.max(length, w.to) });
-        const turns = await turnsOf(w.from, got.to);
+        const got = await get<Messages>(path + '/parts', { from, to: from + most, turns: true });
         if (mine !== asked || win.value !== w) return;
         const messages = [...w.messages.filter((m) => m.position < from), ...got.messages];
-        win.value = { messages, turns, from: w.from, to: Math.max(got.to, from), length: got.length };
+        const to = Math.max(got.to, from);
+        win.value = { messages, turns: joined(w.turns, got.turns ?? [], w.from, to), from: w.from, to, length: got.length };
       } catch (e) {
         say(e);
       }

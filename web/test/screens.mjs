@@ -17,6 +17,7 @@ export const screens = [
   { name: 'Conversation, prompts only', path: (s) => `/c/${s.bounded}?d=1`, ready: '.turn', of: true },
   { name: 'Conversation, everything', path: (s) => `/c/${s.bounded}?d=3`, ready: '.turn', of: true },
   { name: 'Conversation with its files', path: (s) => `/c/${s.bounded}?nav=files`, ready: '.turn', of: true },
+  { name: 'Conversation with its marks', path: (s) => `/c/${s.bounded}?nav=marks`, ready: '.nmark', of: true },
   { name: 'Conversation with its menu', path: (s) => `/c/${s.bounded}`, ready: '.turn', of: true, then: (page) => page.getByRole('button', { name: 'More' }).click() },
   { name: 'Raw part', path: (s) => `/c/${s.bounded}/m/${s.message}/0`, ready: '.line' },
   { name: 'Assemble', path: (s) => `/c/${s.bounded}/assemble?q=${encode(s.word)}`, ready: '.item' },
@@ -31,8 +32,9 @@ export const screens = [
   { name: 'Search without a hit', path: () => '/search?q=nothing+of+the+kind', ready: '.empty p' },
   { name: 'Files', path: () => '/files', ready: '.filerow' },
   { name: 'Files that were read', path: () => '/files?access=read', ready: '.filerow' },
+  { name: 'Files with what was done to one', path: (s) => `/files?file=${encode(s.file)}`, ready: '.touch .diff' },
   { name: 'Usage', path: () => '/usage', ready: '.tab' },
-  { name: 'Health', path: () => '/health', ready: '.empty p, .finding' },
+  { name: 'Health', path: () => '/health', ready: '.room' },
 ];
 
 async function pressed(page, key, shown) {

@@ -107,5 +107,6 @@ export function fill(store) {
   store.append(waiting, [prompt(now - 10 * minute, 'Paint the pier'), answer(now - 9 * minute, 'Which colour should the pier have?')]);
   const empty = of('A conversation without messages');
   store.run('index');
-  return { bounded, failing, working, waiting, empty, message: ids[5], branch: 'retry', file: `${project}/ring.go`, word: 'lighthouse' };
+  const imported = store.run('--json', 'ls').split('\n').map((line) => JSON.parse(line)).find((c) => c.tool === 'codex').id;
+  return { bounded, failing, working, waiting, empty, imported, message: ids[5], branch: 'retry', file: `${project}/ring.go`, word: 'lighthouse' };
 }

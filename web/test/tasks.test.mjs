@@ -56,7 +56,6 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
     await page.locator('.hit').first().waitFor();
     await until(page, () => !document.querySelector('[aria-busy=true]'));
   };
-  const missing = async (name) => assert.ok(await page.getByText(name).count() > 0, `the page has no ${name}`);
 
   /** A task by each of its ways. */
   const task = (title, ways) => {
@@ -77,8 +76,7 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
       keyboard: async () => { await at('/usage', '.tab'); await keys('g', 'l'); await states(); },
     });
     task('sees in the Library which agent failed', {
-      todo: 'a row of Live does not say that the newest call failed',
-      pointer: async () => { await at('/'); await page.locator('a.liverow', { hasText: 'Repair the harbour lamp' }).getByText('failed').waitFor({ timeout: 2000 }); },
+      pointer: async () => { await at('/'); await page.locator('a.liverow', { hasText: 'Repair the harbour lamp' }).getByText('failed').waitFor(); },
     });
     task('reads its newest turn', {
       pointer: async () => { await at('/'); await page.locator('.side').getByText('Count the waves').click(); await inView('Count the waves'); },
@@ -111,6 +109,7 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
       keyboard: async () => {
         await conversation();
         await keys('p');
+        await until(page, () => document.activeElement?.matches('.nfil input'));
         await page.keyboard.type('Question 2');
         await page.locator('.nt').first().waitFor();
         await tabTo('.nt');
@@ -118,10 +117,18 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
         await inView('Question 2 about');
       },
     });
+    const resumes = async () => {
+      await until(page, () => navigator.clipboard.readText().then((text) => /^codex resume [0-9a-f-]{36}$/.test(text)));
+      await page.evaluate(() => navigator.clipboard.writeText(''));
+    };
     task('copies the command that resumes it', {
-      todo: 'the page does not build the command yet',
-      pointer: async () => { await conversation(); await click('button', 'More'); await missing('Copy the command'); },
-      keyboard: async () => { await conversation(); await keys('Y'); assert.match(await copied(), /resume/); },
+      pointer: async () => {
+        await at(`/c/${sample.imported}`, '.turn');
+        await click('button', 'More');
+        await click('menuitem', 'Copy the command to resume');
+        await resumes();
+      },
+      keyboard: async () => { await at(`/c/${sample.imported}`, '.turn'); await keys('Y'); await resumes(); },
     });
   });
 
@@ -153,12 +160,19 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
         await inView('lighthouse');
       },
     });
+    /** The change of the file stands beside the list, with the prompt that asked for it. */
+    const changes = async () => {
+      await page.locator('.touch .diff', { hasText: 'var all [64]int' }).waitFor();
+      await page.locator('.touch .why', { hasText: 'Make the buffer bounded' }).waitFor();
+    };
     task('sees what was done to a file', {
       pointer: async () => {
         await at('/files', '.filerow');
         await page.locator('.field input').fill('ring.go');
         await until(page, () => [...document.querySelectorAll('.filerow')].every((r) => r.textContent.includes('ring.go')) && document.querySelector('.filerow'));
         await page.locator('.filerow').first().click();
+        await changes();
+        await page.locator('.why').first().click();
         await inView('var all [64]int');
       },
       keyboard: async () => {
@@ -170,12 +184,8 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
         await until(page, () => [...document.querySelectorAll('.filerow')].every((r) => r.textContent.includes('ring.go')) && document.querySelector('.filerow'));
         await tabTo('.filerow');
         await keys('Enter');
-        await inView('var all [64]int');
+        await changes();
       },
-    });
-    task('sees over all conversations what was changed in a file, as diffs', {
-      todo: 'Files lists what was done, and shows no diff beside it',
-      pointer: async () => { await at(`/files?path=ring.go`, '.filerow'); await page.locator('.diff').first().waitFor({ timeout: 2000 }); },
     });
     task('finds where two attempts parted, and compares them', {
       pointer: async () => {
@@ -233,12 +243,16 @@ describe('tasks', { skip, timeout: 600_000 }, () => {
       pointer: async () => { await at('/usage', '.tab a'); await page.locator('.tab a').first().click(); await page.locator('.turn').first().waitFor(); },
     });
     task('finds what made a conversation grow', {
-      todo: 'no screen shows large results and compactions',
-      pointer: async () => { await conversation(); await page.locator('.ntabs').getByText('Marks').waitFor({ timeout: 2000 }); },
+      pointer: async () => {
+        await conversation();
+        await page.locator('.ntabs').getByText('Marks').click();
+        await page.locator('.nmark', { hasText: 'Question 3 about' }).first().waitFor();
+        await page.locator('.nmark', { hasText: 'retry' }).click();
+        await inView('Answer 2:');
+      },
     });
     task('sees sizes, and what archive would free', {
-      todo: 'Health shows findings alone',
-      pointer: async () => { await at('/health', '.finding'); await page.locator('main').getByText('archive').first().waitFor({ timeout: 2000 }); },
+      pointer: async () => { await at('/health', '.finding'); await seen('Messages', '.room'); await seen('ctxtool archive --all', '.room'); },
     });
     task('sees what a model would get', {
       pointer: async () => { await conversation(); await click('link', 'Assemble'); await page.locator('.item').first().waitFor(); await seen(/of 4,000 tokens/); },

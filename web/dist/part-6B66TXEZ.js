@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-WUB2B4JS.js";import"./part-BOIRR6EW.js";import"./part-FJWCFM2X.js";import"./part-NMVJF53X.js";import"./part-NKNOASFN.js";import"./part-QTNHSEGU.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};

@@ -1,0 +1,75 @@
+// Stored pictures of screens. A sheet has one screen at each width, in both schemes, at an eighth of its size: small enough
+// that a time or a font matters little, and large enough that a missing column or colour does not pass. PICTURES=update
+// stores new ones.
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import path from 'node:path';
+import { folder, repository } from './store.mjs';
+
+const stored = path.join(repository, 'web/test/pictures');
+const update = process.env.PICTURES === 'update';
+const tolerance = 0.05; // part of a picture that may differ
+
+export class Pictures {
+  constructor(blank) {
+    this.blank = blank; // a page of no origin, which draws
+    this.shots = [];
+  }
+
+  async take(page, name) {
+    this.shots.push({ name, png: (await page.screenshot({ animations: 'disabled', caret: 'hide' })).toString('base64') });
+  }
+
+  /** Compares what was taken with the stored sheet of a screen, and returns how much of which picture differs. */
+  async compare(screen) {
+    const file = screen.toLowerCase().replace(/[^a-z]+/g, '-') + '.png';
+    const was = path.join(stored, file);
+    const shots = this.shots.splice(0);
+    const before = existsSync(was) && !update ? readFileSync(was).toString('base64') : '';
+    const { sheet, differs } = await this.blank.evaluate(compare, { shots, before });
+    if (update) {
+      mkdirSync(stored, { recursive: true });
+      writeFileSync(was, Buffer.from(sheet, 'base64'));
+      return [];
+    }
+    if (!before) return [`there is no picture of "${screen}": PICTURES=update stores it`];
+    const all = differs.filter((d) => d.part > tolerance).map((d) => `${d.name}: ${(d.part * 100).toFixed(1)} % differ`);
+    if (all.length > 0) writeFileSync(path.join(folder('pictures'), file), Buffer.from(sheet, 'base64'));
+    return all;
+  }
+}
+
+/** Draws a sheet, and compares it with another one. It runs in the blank page. */
+async function compare({ shots, before }) {
+  const scale = 8;
+  const far = 40; // of 255, in one colour
+  const picture = async (base64) => createImageBitmap(await (await fetch('data:image/png;base64,' + base64)).blob());
+  const all = [];
+  for (const { name, png } of shots) all.push({ name, image: await picture(png) });
+  const heights = all.map(({ image }) => Math.floor(image.height / scale));
+  const canvas = new OffscreenCanvas(Math.max(...all.map(({ image }) => Math.floor(image.width / scale))), heights.reduce((a, b) => a + b, 0));
+  const pen = canvas.getContext('2d', { willReadFrequently: true });
+  pen.imageSmoothingQuality = 'high';
+  const places = [];
+  let y = 0;
+  for (const [i, { name, image }] of all.entries()) {
+    const place = { name, y, width: Math.floor(image.width / scale), height: heights[i] };
+    pen.drawImage(image, 0, 0, place.width * scale, place.height * scale, 0, y, place.width, place.height);
+    places.push(place);
+    y += place.height;
+  }
+  const blob = await canvas.convertToBlob({ type: 'image/png' });
+  const sheet = btoa(Array.from(new Uint8Array(await blob.arrayBuffer()), (b) => String.fromCharCode(b)).join(''));
+  if (!before) return { sheet, differs: [] };
+  const old = await picture(before);
+  const under = new OffscreenCanvas(canvas.width, canvas.height).getContext('2d', { willReadFrequently: true });
+  under.drawImage(old, 0, 0);
+  const differs = places.map(({ name, y: top, width, height }) => {
+    if (old.width !== canvas.width || old.height !== canvas.height) return { name, part: 1 };
+    const a = pen.getImageData(0, top, width, height).data;
+    const b = under.getImageData(0, top, width, height).data;
+    let n = 0;
+    for (let i = 0; i < a.length; i += 4) if ([0, 1, 2].some((c) => Math.abs(a[i + c] - b[i + c]) > far)) n++;
+    return { name, part: n / (width * height) };
+  });
+  return { sheet, differs };
+}
