@@ -70,7 +70,7 @@ function StepView({ s, last, live, all, path }: { s: Step } & Omit<Props, 'steps
       <button class="sh" aria-expanded={open} onClick={() => { choice.value = !open; }}>
         <Icon name={s.call ? tool : 'list'} />
         <span class="k">{s.call ? (tool === 'other' ? <T class="ell" s={s.call.name || 'Call'} /> : words[tool]) : 'Result'}</span>
-        <T class="a ell" s={s.call ? s.call.summary : p.text.slice(0, 200)} />
+        <T class="a ell" s={!s.call ? p.text.slice(0, 200) : (tool === 'todo' && progress(s.call.text)) || s.call.summary} />
         <span class="m num">
           {s.call && lines > 0 && <span><span class="add">+{count(s.call.added ?? 0)}</span> <span class="del">−{count(s.call.removed ?? 0)}</span></span>}
           {bad && <span class="del">failed</span>}
@@ -168,24 +168,43 @@ function pretty(text: string): string {
   }
 }
 
-function Todo({ text }: { text: string }) {
+interface Task {
+  text: string;
+  done: boolean;
+  on: boolean; // is it being done?
+}
+
+/** The tasks that a call notes. */
+function tasksOf(text: string): Task[] | undefined {
   const o = parsed(text);
   const list = [o?.['todos'], o?.['plan'], o?.['items']].find(Array.isArray) as unknown[] | undefined;
-  if (!list) return <pre class="out" tabIndex={0}>{visible(cut(pretty(text)))}</pre>;
+  return list?.slice(0, 200).map((item) => {
+    const t = (item ?? {}) as Record<string, unknown>;
+    const text = String(t['content'] ?? t['step'] ?? t['text'] ?? t['description'] ?? item);
+    return { text, done: t['status'] === 'completed' || t['status'] === 'done', on: t['status'] === 'in_progress' };
+  });
+}
+
+/** How many tasks are done, and which one is being done. */
+function progress(text: string): string {
+  const all = tasksOf(text);
+  if (!all) return '';
+  const now = all.find((t) => t.on)?.text;
+  return `${all.filter((t) => t.done).length} of ${all.length} done` + (now ? ` · ${now.slice(0, 200)}` : '');
+}
+
+function Todo({ text }: { text: string }) {
+  const all = tasksOf(text);
+  if (!all) return <pre class="out" tabIndex={0}>{visible(cut(pretty(text)))}</pre>;
   return (
     <ul class="todo">
-      {list.slice(0, 200).map((item, i) => {
-        const t = (item ?? {}) as Record<string, unknown>;
-        const done = t['status'] === 'completed' || t['status'] === 'done';
-        const on = t['status'] === 'in_progress';
-        return (
-          <li key={i} class={done ? 'd' : on ? 'o' : ''}>
-            <Icon name={done ? 'todo' : 'other'} />
-            <span class="vh">{done ? 'done:' : on ? 'in progress:' : 'to do:'}</span>
-            <T s={String(t['content'] ?? t['step'] ?? t['text'] ?? t['description'] ?? item)} />
-          </li>
-        );
-      })}
+      {all.map((t, i) => (
+        <li key={i} class={t.done ? 'd' : t.on ? 'o' : ''}>
+          <Icon name={t.done ? 'todo' : 'other'} />
+          <span class="vh">{t.done ? 'done:' : t.on ? 'in progress:' : 'to do:'}</span>
+          <T s={t.text} />
+        </li>
+      ))}
     </ul>
   );
 }

@@ -72,11 +72,11 @@ export function Usage(_: { parts: string[] }) {
         )}
         {days.value && <Days rows={days.value.rows} />}
         <div class="tables">
-          {projects.value && <Table title="By project" rows={projects.value.rows} name={(r) => base(r.key) || 'No project'} />}
-          {models.value && <Table title="By model" rows={models.value.rows} name={(r) => r.key || 'Not recorded'} />}
+          {projects.value && <Table title="By project" head="Project" rows={projects.value.rows} name={(r) => base(r.key) || 'No project'} />}
+          {models.value && <Table title="By model" head="Model" rows={models.value.rows} name={(r) => r.key || 'Not recorded'} />}
         </div>
         {dear.length > 0 && (
-          <Table title="Most expensive prompts" rows={dear} name={(r) => r.text || 'A prompt without text'} to={(r) => r.context && link(['c', r.context], { b: r.branch, m: r.prompt })} />
+          <Table title="Most expensive prompts" head="Prompt" rows={dear} name={(r) => r.text || 'A prompt without text'} to={(r) => r.context && link(['c', r.context], { b: r.branch, m: r.prompt })} />
         )}
       </div>
     </div>
@@ -88,6 +88,7 @@ function Figure({ name, value, note }: { name: string; value: string; note: stri
 }
 
 const dayLength = 86_400_000;
+const [fewestDays, mostDays] = [14, 90]; // in the plot
 
 /** New tokens of each day, and below, on a scale of its own, what was read from a cache. */
 function Days({ rows }: { rows: Row[] }) {
@@ -96,7 +97,9 @@ function Days({ rows }: { rows: Row[] }) {
   const last = keys[keys.length - 1];
   if (!last) return null;
   const shown: string[] = [];
-  for (let t = Date.parse(last) - 89 * dayLength; t <= Date.parse(last); t += dayLength) shown.push(new Date(t).toISOString().slice(0, 10));
+  const end = Date.parse(last);
+  const begin = Math.max(end - (mostDays - 1) * dayLength, Math.min(Date.parse(keys[0] ?? last), end - (fewestDays - 1) * dayLength));
+  for (let t = begin; t <= end; t += dayLength) shown.push(new Date(t).toISOString().slice(0, 10));
   const fresh = (r: Row | undefined) => (r ? Math.max(0, r.total - r.cache_read) : 0);
   const high = Math.max(1, ...shown.map((d) => fresh(known.get(d))));
   const cached = Math.max(1, ...shown.map((d) => known.get(d)?.cache_read ?? 0));
@@ -131,12 +134,12 @@ function Days({ rows }: { rows: Row[] }) {
   );
 }
 
-function Table({ title, rows, name, to }: { title: string; rows: Row[]; name: (r: Row) => string; to?: (r: Row) => string | undefined | false }) {
+function Table({ title, head, rows, name, to }: { title: string; head: string; rows: Row[]; name: (r: Row) => string; to?: (r: Row) => string | undefined | false }) {
   return (
     <section class="tab">
       <h2>{title}</h2>
       <table>
-        <thead><tr><th>{title.replace(/^By /, '')}</th><th class="r">Tokens</th><th class="r">Output</th><th class="r">Cost</th></tr></thead>
+        <thead><tr><th>{head}</th><th class="r">Tokens</th><th class="r">Output</th><th class="r">Cost</th></tr></thead>
         <tbody>
           {rows.slice(0, 12).map((r) => {
             const href = to?.(r);
