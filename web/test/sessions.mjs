@@ -88,13 +88,14 @@ export function talk(from, turns, at) {
 /** A store with what people meet: agents at work, old conversations, branches, histories of other tools. */
 export function fill(store) {
   const now = Date.now();
+  const noon = Math.floor(now / day) * day - day / 2; // of yesterday: what is old is of one day at any hour
   store.importFixtures('claude-code', 'codex', 'gemini', 'copilot', 'opencode', 'pi');
   const of = (title) => store.create({ title, labels, model });
 
   const bounded = of('Make the buffer bounded');
-  const ids = store.append(bounded, [...talk(1, 6, now - day - 20 * minute), ...work(now - day)]);
+  const ids = store.append(bounded, [...talk(1, 6, noon - 20 * minute), ...work(noon)]);
   store.run('branch', 'fork', bounded, 'retry', '--at', '4');
-  store.append(bounded, talk(100, 2, now - day + 5 * minute), 'retry');
+  store.append(bounded, talk(100, 2, noon + 5 * minute), 'retry');
 
   const failing = of('Repair the harbour lamp');
   store.append(failing, [
