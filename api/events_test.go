@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -172,11 +173,10 @@ func TestFollowStoreLater(t *testing.T) {
 	second := k.follow("/v1/events")
 	k.append(short, "b")
 	k.append(long, "c")
-	for _, want := range []string{"b", "c"} {
-		for name, f := range map[string]*follower{"first": first, "second": second} {
-			if l := f.next(); l.Message.Content != want {
-				t.Errorf("the %s follower has %+v, want %q", name, l, want)
-			}
+	for name, f := range map[string]*follower{"first": first, "second": second} {
+		// Nothing orders the commits of two contexts.
+		if got := []string{f.next().Message.Content, f.next().Message.Content}; !slices.Contains(got, "b") || !slices.Contains(got, "c") {
+			t.Errorf("the %s follower has %q, want b and c", name, got)
 		}
 	}
 }
