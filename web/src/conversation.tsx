@@ -168,13 +168,14 @@ function View({ c, branch, branches, load }: Props) {
         ]} />
       </header>
       <div class="facts">
-        <Pick branches={branches} now={branch} />
-        <span><Badge tool={c.tool} /> <b><T s={toolName(c.tool)} /></b> <T s={c.model} /></span>
-        <span><b class="num">{count(length.value || (shown?.messages ?? c.messages))}</b> messages</span>
-        {map.value && <span><b class="num">{count(map.value.turns)}</b> {map.value.turns === 1 ? 'turn' : 'turns'}</span>}
-        {spent.value.sum && spent.value.sum.total > 0 && <span><b class="num">{tokens(spent.value.sum.total)}</b> tokens</span>}
-        {spent.value.sum?.cost !== undefined && <span><b class="num">{money(spent.value.sum)}</b></span>}
-        <span class="sp" />
+        <div class="known">
+          <Pick branches={branches} now={branch} />
+          <span><Badge tool={c.tool} /> <b><T s={toolName(c.tool)} /></b> <T s={c.model} /></span>
+          <span><b class="num">{count(length.value || (shown?.messages ?? c.messages))}</b> messages</span>
+          {map.value && <span><b class="num">{count(map.value.turns)}</b> {map.value.turns === 1 ? 'turn' : 'turns'}</span>}
+          {spent.value.sum && spent.value.sum.total > 0 && <span><b class="num">{tokens(spent.value.sum.total)}</b> tokens</span>}
+          {spent.value.sum?.cost !== undefined && <span><b class="num">{money(spent.value.sum)}</b></span>}
+        </div>
         <span class="seg" role="group" aria-label="Detail">
           <Switch name="d" value="1" now={String(level)}>Prompts</Switch>
           <Switch name="d" value="" now={level === 2 ? '' : 'x'}>Turns</Switch>

@@ -113,10 +113,7 @@ export function Help() {
           </section>
         ))}
       </div>
-      <label class="check">
-        <input type="checkbox" checked={single.value} onChange={(e) => setSingle(e.currentTarget.checked)} />
-        Single keys do something
-      </label>
+      <p class="t3 s">Settings can switch single keys off.</p>
     </Dialog>
   );
 }

@@ -7,6 +7,7 @@ import { Icon, type IconName } from './icons';
 import { Help, helpOpen, Keys, useKeys } from './keys';
 import { live, nextTry } from './live';
 import { changed, go, link, parts, path } from './route';
+import { Settings, settingsOpen } from './settings';
 import { store } from './store';
 import { T, timeOf } from './text';
 import { Undo, undo } from './undo';
@@ -85,6 +86,9 @@ export function Shell() {
     { keys: 'u', title: 'Undo', run: () => void undo() },
     { keys: '?', title: 'These keys', run: () => { helpOpen.value = true; } },
   ], false);
+  useKeys('This page', [
+    { keys: ',', title: 'Settings', run: () => { settingsOpen.value = true; } },
+  ]);
   useEffect(() => {
     let current = true;
     void screenOf(all)().then((show) => {
@@ -104,6 +108,7 @@ export function Shell() {
         {Show && <Show key={all[0] === 'c' ? all[1] : ''} parts={all} />}
       </main>
       <Help />
+      <Settings />
       <Asked />
       <Undo />
       {palette.value && <palette.value.show begin={palette.value.begin} onClose={() => { palette.value = undefined; }} />}

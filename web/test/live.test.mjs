@@ -258,7 +258,7 @@ describe('the open page', { skip, timeout: 600_000 }, () => {
       databases: (await indexedDB.databases()).length, caches: (await caches.keys()).length,
       workers: (await navigator.serviceWorker?.getRegistrations())?.length ?? 0,
     }));
-    const names = ['ctxdir.theme', 'ctxdir.keys', 'ctxdir.diff', 'ctxdir.widths', 'ctxdir.group', 'ctxdir.sort'];
+    const names = ['ctxdir.theme', 'ctxdir.lines', 'ctxdir.keys', 'ctxdir.diff', 'ctxdir.widths', 'ctxdir.group', 'ctxdir.sort'];
     assert.deepEqual(Object.keys(kept.local).filter((k) => !names.includes(k)), []);
     assert.deepEqual(Object.values(kept.local).filter((v) => !/^[a-z0-9.,:]{0,40}$/.test(v)), []);
     assert.equal(kept.local['ctxdir.theme'], 'dark');

@@ -26,6 +26,7 @@ export const screens = [
   { name: 'Export', path: (s) => `/c/${s.bounded}/export`, ready: '.outfile pre' },
   { name: 'Palette', path: () => '/', ready: 'a.row', then: (page) => pressed(page, 'Control+k', '#found [role=option]') },
   { name: 'Keys', path: () => '/', ready: 'a.row', then: (page) => pressed(page, '?', '.keylist') },
+  { name: 'Settings', path: () => '/', ready: 'a.row', then: (page) => pressed(page, ',', '.settings') },
   { name: 'Search', path: () => '/search', ready: '.empty' },
   { name: 'Search with hits', path: (s) => `/search?q=${encode(s.word)}`, ready: '.hit' },
   { name: 'Search of a pattern', path: (s) => `/search?mode=exact&q=${encode(s.word)}`, ready: '.hit' },
