@@ -25,10 +25,19 @@ type Item struct {
 	Bytes     int64     // size of the files
 	Reason    string
 	RemovedAt time.Time
-	Purged    bool  // removed for good
-	Messages  int64 // of a restored line: number of messages that were restored, or existed already
-	Missing   int64 // of a restored line: number of positions without a message in the trash, of a store of the format before
-	Problem   error // why the item cannot be read or restored, or why Message could not be examined
+	Purged    bool         // removed for good
+	Messages  int64        // of a restored line: number of messages that were restored, or existed already
+	Missing   int64        // of a restored line: number of positions without a message in the trash, of a store of the format before
+	Problem   error        // why the item cannot be read or restored, or why Message could not be examined
+	Line      *RemovedLine // of a line in the trash; nil for other kinds
+}
+
+// RemovedLine describes a line in the trash: what a branch showed before it was rewound or removed.
+type RemovedLine struct {
+	Why        string // the branch was "rewound" or "removed", or nothing says how the line lost its name: "unnamed"
+	First, End int64  // no branch shows its messages at the positions [First, End)
+	From       string // the branch that shares the most messages with the line; empty for none
+	Shared     int64  // number of messages that both begin with
 }
 
 // KindForeign is the kind of a file that is none of the store's, which an erase leaves alone.
@@ -37,7 +46,7 @@ const KindForeign = "foreign"
 func item(e engine.TrashItem) Item {
 	return Item{
 		ID: e.Item, Context: e.Context, Kind: e.Kind, Name: e.Name, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, RemovedAt: e.RemovedAt,
-		Problem: wrap(e.Problem),
+		Problem: wrap(e.Problem), Line: (*RemovedLine)(e.Line),
 	}
 }
 

@@ -769,12 +769,21 @@ type Branch struct {
 	Base *int64 `json:"base,omitempty"`
 
 	// Bytes Of its own messages
-	Bytes    int64  `json:"bytes"`
-	Messages int64  `json:"messages"`
-	Name     string `json:"name"`
+	Bytes int64 `json:"bytes"`
+
+	// From The earlier branch that shares the most messages with it. Events do not say it
+	From *string `json:"from,omitempty"`
+
+	// Line What has its messages; its item in the trash after a rewind or a removal
+	Line     openapi_types.UUID `json:"line"`
+	Messages int64              `json:"messages"`
+	Name     string             `json:"name"`
 
 	// Parent The branch, or the id of the line, that it was forked from
 	Parent *string `json:"parent,omitempty"`
+
+	// Shared Number of these
+	Shared *int64 `json:"shared,omitempty"`
 }
 
 // BranchList defines model for BranchList.
@@ -1642,18 +1651,33 @@ type TrashList struct {
 
 // Trashed defines model for Trashed.
 type Trashed struct {
-	Bytes     int64               `json:"bytes"`
-	Context   *openapi_types.UUID `json:"context,omitempty"`
-	ExpiresAt *time.Time          `json:"expires_at,omitempty"`
-	Item      *openapi_types.UUID `json:"item,omitempty"`
-	Kind      *string             `json:"kind,omitempty"`
-	Name      *string             `json:"name,omitempty"`
+	Bytes   int64               `json:"bytes"`
+	Context *openapi_types.UUID `json:"context,omitempty"`
+
+	// End The position after the last one
+	End       *int64     `json:"end,omitempty"`
+	ExpiresAt *time.Time `json:"expires_at,omitempty"`
+
+	// First Of a line: the position of the first message that no branch shows
+	First *int64 `json:"first,omitempty"`
+
+	// From The branch that shares the most messages with the line
+	From *string             `json:"from,omitempty"`
+	Item *openapi_types.UUID `json:"item,omitempty"`
+	Kind *string             `json:"kind,omitempty"`
+	Name *string             `json:"name,omitempty"`
 
 	// Path In the store
 	Path      string     `json:"path"`
 	Problem   *string    `json:"problem,omitempty"`
 	Reason    string     `json:"reason"`
 	RemovedAt *time.Time `json:"removed_at,omitempty"`
+
+	// Shared Number of these
+	Shared *int64 `json:"shared,omitempty"`
+
+	// Why Of a line: its branch was `rewound` or `removed`, or it is `unnamed`
+	Why *string `json:"why,omitempty"`
 }
 
 // Turn defines model for Turn.

@@ -96,7 +96,16 @@ type TrashItem struct {
 	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty when the item does not say
 	Name      string    // of the removed thing: the name of a branch or a file
 	RemovedAt time.Time
-	Problem   error // why the item cannot be read or restored
+	Problem   error        // why the item cannot be read or restored
+	Line      *RemovedLine // of an item of the kind "line"
+}
+
+// RemovedLine describes a line that no branch has any more, in the trash.
+type RemovedLine struct {
+	Why        string // the branch was "rewound" or "removed", or nothing says how the line lost its name: "unnamed"
+	First, End int64  // the positions of its messages that no branch shows
+	From       string // the branch that shares the most messages with the line; empty for none
+	Shared     int64  // number of messages that both begin with
 }
 
 func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {

@@ -44,6 +44,9 @@ type Branch struct {
 	Name     string `json:"name"`
 	Parent   string `json:"parent,omitempty"` // the branch, or the id of the line, that it was forked from
 	Base     *int64 `json:"base,omitempty"`   // number of inherited messages
+	Line     string `json:"line"`             // its item in the trash after a rewind or a removal
+	From     string `json:"from,omitempty"`   // the earlier branch that shares the most messages with it; events do not say it
+	Shared   int64  `json:"shared,omitempty"` // number of these
 	Messages int64  `json:"messages"`
 	Bytes    int64  `json:"bytes"` // of its own line
 	Active   bool   `json:"active"`
@@ -51,7 +54,7 @@ type Branch struct {
 
 // OfBranch describes a branch.
 func OfBranch(b ctxdir.BranchInfo) Branch {
-	r := Branch{"", b.Name, b.Parent, nil, b.Messages, b.Bytes, b.Active}
+	r := Branch{"", b.Name, b.Parent, nil, b.Line.String(), b.From, b.Shared, b.Messages, b.Bytes, b.Active}
 	if b.Parent != "" {
 		r.Base = &b.Base
 	}

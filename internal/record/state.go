@@ -26,10 +26,20 @@ func OfTrashItem(x ctxdir.Item) TrashItem {
 // Trashed is an item in the trash.
 type Trashed struct {
 	TrashItem
-	Name      string    `json:"name,omitempty"`
+	Name string `json:"name,omitempty"`
+	*RemovedLine
 	RemovedAt time.Time `json:"removed_at"`
 	ExpiresAt time.Time `json:"expires_at"`
 	Problem   string    `json:"problem,omitempty"`
+}
+
+// RemovedLine describes a line in the trash.
+type RemovedLine struct {
+	Why    string `json:"why"`              // the branch was "rewound" or "removed", or the line is "unnamed"
+	First  int64  `json:"first"`            // the position of the first message that no branch shows
+	End    int64  `json:"end"`              // the position after the last one
+	From   string `json:"from,omitempty"`   // the branch that shares the most messages with the line
+	Shared int64  `json:"shared,omitempty"` // number of these
 }
 
 // week is how long items stay in the trash by default.
@@ -47,7 +57,11 @@ func OfTrashed(x ctxdir.Item, grace time.Duration) Trashed {
 	if expires.Year() > 9999 { // JSON cannot hold such a time
 		expires = x.RemovedAt.UTC()
 	}
-	return Trashed{OfTrashItem(x), x.Name, x.RemovedAt.UTC(), expires, Problem(x.Problem)}
+	t := Trashed{OfTrashItem(x), x.Name, nil, x.RemovedAt.UTC(), expires, Problem(x.Problem)}
+	if l := x.Line; l != nil {
+		t.RemovedLine = &RemovedLine{l.Why, l.First, l.End, l.From, l.Shared}
+	}
+	return t
 }
 
 // Restored is an item that came back from the trash.

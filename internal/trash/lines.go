@@ -24,6 +24,7 @@ func removedLines(
 		return nil, err
 	}
 	var reach map[uuid.UUID]int64
+	var related *engine.Relatives
 	for i := range m.Removed {
 		r := &m.Removed[i]
 		l, ok := m.Line(r.Line)
@@ -32,12 +33,19 @@ func removedLines(
 		}
 		if reach == nil {
 			reach = branch.Reach(m)
+			if related, err = engine.RelativesOf(m, counts); err != nil {
+				return nil, err
+			}
 		}
 		item := &trashItem{in: c.Dir.ID, inPlace: true}
 		item.TrashEntry = &ctxfolder.TrashEntry{ID: l.ID, Path: ctxfolder.Messages + "/" + l.Folder, Item: ctxfolder.TrashItem{
 			Kind: ctxfolder.TrashLine, Name: r.Name, Context: c.Dir.ID, RemovedAt: r.At, Why: r.Why, To: max(counts[l.ID].End(), l.Base),
 		}}
 		if err := item.measure(ctx, c, m, reach, counts); err != nil {
+			return nil, err
+		}
+		item.line = &engine.RemovedLine{Why: r.Why, First: item.Item.From, End: item.Item.To}
+		if item.line.From, item.line.Shared, err = related.Of(l.ID, item.Item.To, r.Name); err != nil {
 			return nil, err
 		}
 		items = append(items, item)

@@ -35,6 +35,7 @@ type trashItem struct {
 	in      uuid.UUID // the context of the trash, uuid.Nil for the store's
 	inPlace bool      // it is a removed line, see removedLines
 	bytes   int64     // of the messages that only this line shows, or of an item that was purged
+	line    *engine.RemovedLine
 }
 
 func (t *trashItem) describe() engine.TrashItem {
@@ -43,7 +44,7 @@ func (t *trashItem) describe() engine.TrashItem {
 	}
 	x := engine.TrashItem{
 		Context: t.Item.Context, Path: t.Path, Bytes: t.bytes, Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
-		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item),
+		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item), Line: t.line,
 	}
 	if !t.inPlace && x.Bytes == 0 {
 		x.Bytes = t.Size()

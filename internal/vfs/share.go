@@ -1,8 +1,6 @@
 package vfs
 
 import (
-	"errors"
-	"fmt"
 	"io/fs"
 	"path"
 	"sync"
@@ -10,14 +8,15 @@ import (
 )
 
 // ShareSyncs returns fsys for several goroutines that each make other files durable. Calls of [File.Sync],
-// [File.Datasync], [FS.SyncDir] and [FS.SyncAll] that wait at the same time share one SyncAll. The caller that asks while no sync
-// runs begins one at once; those that ask meanwhile share the next one. A call that waits alone, or on a system without
-// SyncAll, makes its own sync. Each call returns only when what it asked for is durable, so no caller has to know of the
-// others.
+// [File.Datasync], [FS.SyncDir] and [FS.SyncAll] that wait at the same time share one SyncAll. The caller that asks
+// while no sync runs begins one at once; those that ask meanwhile share the next one. A call that waits alone makes its
+// own sync. Each call returns only when what it asked for is durable, so no caller has to know of the others.
 //
-// SyncAll reports a failed write to one caller only, whichever file it is about. So after a failure every later call
-// fails: another caller may have written the file. Use only files that were opened through the returned FS: a failure
-// from before they were opened is not reported to them. Closing the returned FS closes fsys.
+// SyncAll reports a failed write to one caller only, whichever file it is about, and however long ago it was; the sync
+// of a file reports what failed since it was opened. So with the first failure of a SyncAll, or where there is none, the
+// sharing ends: those that waited for it and all later callers make their own syncs, which tell each what it has to
+// know. None of these is a second sync of its file. Use only files that were opened through the returned FS. Closing it
+// closes fsys.
 func ShareSyncs(fsys FS) FS {
 	s := &syncShare{all: fsys, failures: fsys.SyncFailures()}
 	s.ended = sync.NewCond(&s.mu)
@@ -33,69 +32,59 @@ type syncShare struct {
 	ended   *sync.Cond // signals the end of a sync
 	running bool
 	next    *sharedSync // that which begins when the running one has ended; nil if nobody waits for it
-	failed  error       // stays
+	over    bool        // everybody makes his own sync; stays
 }
 
 // sharedSync is one sync and those who wait for it.
 type sharedSync struct {
 	callers int
 	ended   bool
-	err     error
+	covers  bool // what all callers asked for is durable
 }
 
 // sync returns when a sync that began after the call has ended. own syncs only what the caller needs.
 func (s *syncShare) sync(own func() error) error {
-	err := s.await(own)
-	if errors.Is(err, errors.ErrUnsupported) {
+	s.mu.Lock()
+	if s.over {
+		s.mu.Unlock()
 		return own()
 	}
-	return err
-}
-
-func (s *syncShare) await(own func() error) error {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	r := s.next
-	if r != nil {
-		r.callers++
-		for !r.ended {
+	if r := s.next; r != nil {
+		for r.callers++; !r.ended; {
 			s.ended.Wait()
 		}
-		return r.err
+		s.mu.Unlock()
+		if r.covers {
+			return nil
+		}
+		return own()
 	}
-	r = &sharedSync{callers: 1}
+	return s.lead(own)
+}
+
+// lead makes the next sync, for its caller and those who join it meanwhile. The caller holds s.mu; lead releases it.
+func (s *syncShare) lead(own func() error) error {
+	r := &sharedSync{callers: 1}
 	s.next = r
 	for s.running {
 		s.ended.Wait()
 	}
-	if r.err = s.failed; r.err == nil {
-		s.running, s.next = true, nil
-		alone := r.callers == 1
-		s.mu.Unlock()
-		r.err = s.run(alone, own)
-		s.mu.Lock()
-		s.running = false
-		if !alone && r.err != nil && !errors.Is(r.err, errors.ErrUnsupported) {
-			s.failed = r.err
-		}
+	s.running, s.next = true, nil
+	share := r.callers > 1 && !s.over
+	s.mu.Unlock()
+	var err error
+	if share {
+		r.covers = s.all.SyncAll() == nil && s.all.SyncFailures() == s.failures
 	} else {
-		s.next = nil
+		err = own()
 	}
-	r.ended = true
+	s.mu.Lock()
+	s.running, r.ended = false, true
+	s.over = s.over || share && !r.covers
 	s.ended.Broadcast()
-	return r.err
-}
-
-func (s *syncShare) run(alone bool, own func() error) error {
-	if alone {
-		return own()
-	}
-	err := s.all.SyncAll()
-	if err == nil && s.all.SyncFailures() != s.failures {
-		err = errors.New("an earlier sync of the file system failed")
-	}
-	if err != nil && !errors.Is(err, errors.ErrUnsupported) {
-		err = fmt.Errorf("shared sync: %w", err)
+	s.mu.Unlock()
+	if share && !r.covers {
+		err = own()
 	}
 	return err
 }

@@ -101,8 +101,8 @@ func TestShareSyncsBegins(t *testing.T) {
 	})
 }
 
-// TestShareSyncsFails: a shared sync that fails fails for all that wait for it, and every later call fails: the system
-// has told nobody whose write it was. A call that failed alone says nothing about the others.
+// TestShareSyncsFails: when a shared sync fails, each caller that waited for it makes its own, which tells it of its file.
+// Nothing is shared from then on.
 func TestShareSyncsFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newSlowDisk()
@@ -115,14 +115,18 @@ func TestShareSyncsFails(t *testing.T) {
 			}
 		}
 		if failed != 4 {
-			t.Errorf("%d calls failed, wanted the 4 that shared a sync", failed)
+			t.Errorf("%d calls failed, wanted the 4 whose files the sync lost", failed)
 		}
 		delete(d.fail, crashfs.KindSyncAll)
-		if err := fsys.SyncDir("."); !errors.Is(err, syscall.EIO) {
-			t.Errorf("after a failure: %v", err)
+		d.made = nil
+		if err := errors.Join(together(t, fsys, 5, vfs.File.Datasync)...); err != nil {
+			t.Errorf("files that were opened after the failure: %v", err)
 		}
-		fsys = vfs.ShareSyncs(d.FS)
+		if slices.Contains(d.made, crashfs.KindSyncAll) {
+			t.Errorf("a sync was shared after a failure: %v", d.made)
+		}
 		d.fail[crashfs.KindDatasync] = syscall.EIO
+		fsys = vfs.ShareSyncs(d.FS)
 		if err := together(t, fsys, 1, vfs.File.Datasync)[0]; !errors.Is(err, syscall.EIO) {
 			t.Errorf("alone: %v", err)
 		}
@@ -133,25 +137,56 @@ func TestShareSyncsFails(t *testing.T) {
 	})
 }
 
-// TestShareSyncsToldOthers: a failure that the system has reported to another caller of SyncAll may be about a file of
-// these.
+// TestShareSyncsToldOthers: the system may tell another caller of SyncAll that it lost what one of these wrote. That one
+// is told, and only that one.
 func TestShareSyncsToldOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := newSlowDisk()
 		fsys := vfs.ShareSyncs(d.FS)
-		d.fail[crashfs.KindSyncAll] = syscall.EIO
-		if err := d.SyncAll(); err == nil {
-			t.Fatal("SyncAll succeeded")
-		}
-		delete(d.fail, crashfs.KindSyncAll)
-		failed := 0
-		for _, err := range together(t, fsys, 5, vfs.File.Datasync) {
-			if err != nil {
-				failed++
+		var written sync.WaitGroup
+		written.Add(5)
+		told := make(chan struct{})
+		go func() {
+			written.Wait()
+			if err := errors.Join(d.FailWriteback("c"), d.SyncAll()); err == nil {
+				t.Error("SyncAll succeeded")
+			}
+			close(told)
+		}()
+		errs := together(t, fsys, 5, func(f vfs.File) error {
+			written.Done()
+			<-told
+			return f.Datasync()
+		})
+		for i, err := range errs {
+			if errors.Is(err, syscall.EIO) != (i == 2) {
+				t.Errorf("file %c: %v", 'a'+i, err)
 			}
 		}
-		if failed != 4 {
-			t.Errorf("%d calls failed, wanted 4", failed)
+	})
+}
+
+// TestShareSyncsEarlier: a failure from before the sharing concerns none of its files, though the system tells its first
+// SyncAll.
+func TestShareSyncsEarlier(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := newSlowDisk()
+		file, err := d.OpenFile("before", os.O_RDWR|os.O_CREATE)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		if _, err := file.Write([]byte("x")); err != nil {
+			t.Fatal(err)
+		}
+		if err := d.FailWriteback("before"); err != nil {
+			t.Fatal(err)
+		}
+		if err := errors.Join(together(t, vfs.ShareSyncs(d.FS), 5, vfs.File.Datasync)...); err != nil {
+			t.Error(err)
+		}
+		if !slices.Contains(d.made, crashfs.KindSyncAll) {
+			t.Errorf("nothing was shared: %v", d.made)
 		}
 	})
 }

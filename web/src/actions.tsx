@@ -102,6 +102,6 @@ export function forkBehind(c: Context, branch: string, t: Turn, branches: Branch
 /** A context and its branches; of one branch the context says all. */
 export async function reload(id: string): Promise<[Context, Branch[]]> {
   const c = await get<Context>(contextOf(id));
-  if (c.branches === 1) return [c, [{ name: c.active_branch, messages: c.messages, bytes: c.bytes, active: true }]];
+  if (c.branches === 1) return [c, [{ name: c.active_branch, line: '', messages: c.messages, bytes: c.bytes, active: true }]];
   return [c, (await get<{ branches: Branch[] }>(contextOf(id) + '/branches')).branches];
 }

@@ -134,6 +134,9 @@ export interface Branch {
   name: string;
   parent?: string;
   base?: number;
+  line: string; // its item in the trash after a rewind or a removal
+  from?: string; // the earlier branch that shares the most messages with it
+  shared?: number;
   messages: number;
   bytes: number;
   active: boolean;

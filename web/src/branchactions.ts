@@ -1,6 +1,6 @@
 // What the page can change about branches, each with a way to take it back.
 import { get, post, remove, segment, type Branch } from './api';
-import { pathOf, removedOf } from './branchdata';
+import { pathOf } from './branchdata';
 import { offer } from './undo';
 import { count } from './text';
 import type { Node } from './tree';
@@ -10,12 +10,6 @@ interface Restored {
 }
 
 const restored = (item: string) => post<Restored>(`/trash/${segment(item)}/restore`, undefined);
-
-/** The newest line in the trash that lost this name. */
-async function lost(context: string, name: string, rewound: boolean): Promise<string> {
-  const all = (await removedOf(context)).filter((r) => r.name === name && r.rewound === rewound);
-  return all.toSorted((a, b) => Date.parse(b.at) - Date.parse(a.at))[0]?.item ?? '';
-}
 
 export class Actions {
   constructor(readonly context: string, readonly reload: (selected?: string) => Promise<void>) {}
@@ -49,19 +43,17 @@ export class Actions {
 
   async remove(b: Branch): Promise<void> {
     await this.change(() => remove(pathOf(this.context, b.name)));
-    const item = await lost(this.context, b.name, false);
-    if (item) offer(`Moved ${b.name} to the trash`, () => this.change(() => restored(item), b.name));
+    offer(`Moved ${b.name} to the trash`, () => this.change(() => restored(b.line), b.name));
   }
 
   async rewind(b: Branch, to: number): Promise<void> {
     await this.change(() => post(pathOf(this.context, b.name) + '/rewind', { to }));
-    const item = await lost(this.context, b.name, true);
-    if (item) offer(`Rewound ${b.name} to ${count(to)} messages`, () => this.change(() => this.unwind(b, to, item), b.name));
+    offer(`Rewound ${b.name} to ${count(to)} messages`, () => this.change(() => this.unwind(b, to), b.name));
   }
 
   /** Gives a rewound branch the line back that it had. It comes back with another name, and then takes the old one. */
-  private async unwind(b: Branch, to: number, item: string): Promise<void> {
-    const { branch } = await restored(item);
+  private async unwind(b: Branch, to: number): Promise<void> {
+    const { branch } = await restored(b.line);
     if (!branch || branch === b.name) return;
     const now = await this.branch(b.name);
     if (now?.messages !== to) throw new Error(`${b.name} has changed since. The messages are in the branch ${branch}.`);

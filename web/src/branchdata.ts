@@ -1,7 +1,7 @@
 // What the screen of the branches asks the server: the branches with the trash, and a few facts of those in view.
 import { signal } from '@preact/signals';
-import { get, lines, segment, type Branch, type BranchMap, type Messages, type Turns } from './api';
-import { forest, type Forest, type Node, type Relation, type Removed } from './tree';
+import { get, segment, type Branch, type BranchMap, type Messages, type Turns } from './api';
+import { forest, type Forest, type Node, type Removed } from './tree';
 
 export const pathOf = (context: string, branch: string): string => `/contexts/${segment(context)}/branches/${segment(branch)}`;
 
@@ -9,81 +9,29 @@ interface Trashed {
   item?: string;
   kind?: string;
   name?: string;
-  reason: string;
+  why?: string;
+  first?: number;
+  end?: number;
+  from?: string;
+  shared?: number;
   removed_at?: string;
   expires_at?: string;
 }
 
-/** The lines in the trash of a context. The reason says which of their messages no branch shows. */
-export async function removedOf(context: string): Promise<Removed[]> {
+/** The lines in the trash of a context. */
+async function removedOf(context: string): Promise<Removed[]> {
   const { items } = await get<{ items: Trashed[] }>('/trash', { context });
-  const out: Removed[] = [];
-  for (const t of items) {
-    if (t.kind !== 'line' || !t.item) continue;
-    const range = /^no branch shows messages (\d+) to (\d+)\b/.exec(t.reason);
-    out.push({
-      item: t.item, name: t.name ?? '', rewound: t.reason.endsWith('which was rewound'), from: Number(range?.[1] ?? 0),
-      to: range ? Number(range[2]) + 1 : 0, at: t.removed_at ?? '', expires: t.expires_at ?? '',
-    });
-  }
-  return out;
+  return items.flatMap((t) => (t.kind !== 'line' || !t.item ? [] : [{
+    item: t.item, name: t.name ?? '', rewound: t.why === 'rewound', first: t.first ?? 0, end: t.end ?? 0,
+    from: t.from ?? '', shared: t.shared ?? 0, at: t.removed_at ?? '', expires: t.expires_at ?? '',
+  }]));
 }
 
 export async function load(context: string): Promise<{ branches: Branch[]; removed: Removed[]; all: Forest }> {
   const [{ branches }, removed] = await Promise.all([
     get<{ branches: Branch[] }>(`/contexts/${segment(context)}/branches`), removedOf(context).catch(() => []),
   ]);
-  let all = forest(branches, removed);
-  const known = await relations(context, all).catch(() => new Map<string, Relation>());
-  if (known.size > 0) all = forest(branches, removed, known);
-  return { branches, removed, all };
-}
-
-const idAt = async (context: string, branch: string, position: number): Promise<string> =>
-  (await lines<{ id: string }>(pathOf(context, branch) + '/messages', { from: position, to: position + 1, content: 'none' }))[0]?.id ?? '';
-
-/** The number of messages that two branches have in common: they have them at their beginnings. */
-export async function inCommon(context: string, l: Branch, r: Branch): Promise<number> {
-  let [low, high] = [0, Math.min(l.messages, r.messages)];
-  while (low < high) {
-    const middle = (low + high + 1) >> 1;
-    const [a, b] = await Promise.all([idAt(context, l.name, middle - 1), idAt(context, r.name, middle - 1)]);
-    if (a !== '' && a === b) low = middle;
-    else high = middle - 1;
-  }
-  return low;
-}
-
-const mostRoots = 12;
-
-/**
- * Finds where rewound branches leave others. The list names the line that a rewound branch had before, and of a line
- * without a name it does not say where it began; messages in common do.
- */
-async function relations(context: string, f: Forest): Promise<Map<string, Relation>> {
-  const out = new Map<string, Relation>();
-  const roots = f.roots.filter((n) => n.branch);
-  const trunk = roots.find((n) => n.branch?.parent === undefined) ?? roots[0];
-  if (!trunk?.branch) return out;
-  for (const n of roots.slice(0, mostRoots)) {
-    if (n === trunk || !n.branch || n.branch.parent === undefined) continue;
-    let to: Node = trunk;
-    let base = await inCommon(context, trunk.branch, n.branch);
-    if (base === 0) continue;
-    // A branch that leaves at the same place may have more in common.
-    for (let next: Node | undefined = to; next; ) {
-      const near: Node[] = next.children.filter((c) => c.branch && c.from === base).slice(0, 8);
-      next = undefined;
-      for (const c of near) {
-        const more = c.branch ? await inCommon(context, c.branch, n.branch) : 0;
-        if (more <= base) continue;
-        [to, base, next] = [c, more, c];
-        break;
-      }
-    }
-    out.set(n.name, { parent: to.name, base });
-  }
-  return out;
+  return { branches, removed, all: forest(branches, removed) };
 }
 
 export interface Detail {

@@ -186,8 +186,6 @@ export function NameOf({ n }: { n: Node }) {
   switch (n.kind) {
     case 'folded':
       return <span class="ell">{counted(n.children.length, 'short branch', 'short branches')}</span>;
-    case 'line':
-      return <span class="ell t2">A line without a name</span>;
     case 'removed':
     default:
       return <T class="ell" s={n.name} title />;
@@ -198,9 +196,8 @@ function sayOf(n: Node, d: { prompt: string; answer: string } | undefined) {
   if (n.kind === 'folded') return <>{count(n.own)} messages, at most 3 each</>;
   if (n.kind === 'removed') {
     if (n.own === 0) return <>Other branches show its messages</>;
-    return <>No branch shows its messages {count(n.removed?.from ?? 0)}–{count((n.removed?.to ?? 1) - 1)}</>;
+    return <>No branch shows its messages {count(n.removed?.first ?? 0)}–{count((n.removed?.end ?? 1) - 1)}</>;
   }
-  if (n.kind === 'line') return <>Other branches begin with its messages</>;
   if (n.own === 0) return <>No messages of its own</>;
   return <T s={d ? d.prompt || d.answer || 'No prompt of its own' : ''} />;
 }

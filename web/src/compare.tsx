@@ -1,7 +1,7 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks';
 import { get, segment, type Branch, type Context, type Turns } from './api';
-import { inCommon, load, pathOf } from './branchdata';
+import { load, pathOf } from './branchdata';
 import { Columns, type ColumnsHandle } from './columns';
 import { Side } from './comparedata';
 import { CompareFiles } from './comparefiles';
@@ -12,7 +12,7 @@ import { listen, live } from './live';
 import { changed, go, link, query } from './route';
 import { Switch } from './shell';
 import { count, counted, T, useTitle } from './text';
-import type { Forest, Node } from './tree';
+import { inCommon, type Forest, type Node } from './tree';
 
 interface Data {
   context: Context;
@@ -70,8 +70,8 @@ export function Compare({ parts }: { parts: string[] }) {
 /** The branch to compare one with, if none is named: its parent, its newest child, or any. */
 function other(d: Data, b: Branch | undefined): Branch | undefined {
   if (!b) return undefined;
-  const named = d.branches.find((x) => x.name === b.parent);
-  return named ?? d.branches.findLast((x) => x.parent === b.name) ?? d.branches.find((x) => x !== b);
+  const named = d.branches.find((x) => x.name === b.from);
+  return named ?? d.branches.findLast((x) => x.from === b.name) ?? d.branches.find((x) => x !== b);
 }
 
 /** Rails keep the colours that they have in the tree. */
@@ -108,7 +108,7 @@ function Pair({ d, l, r }: { d: Data; l: Branch; r: Branch }) {
   useEffect(() => {
     let current = true;
     const begin = async () => {
-      const shared = l.name === r.name ? l.messages : await inCommon(id, l, r);
+      const shared = l.name === r.name ? l.messages : inCommon(d.branches, l, r);
       const sides: [Side, Side] = [new Side(id, l, shared), new Side(id, r, shared)];
       const before = shared > 0 ? get<Turns>(pathOf(id, l.name) + '/turns', { at: shared - 1, limit: 1 }) : undefined;
       const [a, b, common] = await Promise.all([sides[0].begin(), sides[1].begin(), before]);

@@ -127,7 +127,7 @@ function Facts({ context, n, select }: { context: string; n: Node; select: (n: N
         )}
         {n.removed && (
           <>
-            {n.own > 0 && <Fact name="Keeps">{counted(n.own, 'message')}, {count(n.removed.from)}–{count(n.removed.to - 1)}</Fact>}
+            {n.own > 0 && <Fact name="Keeps">{counted(n.own, 'message')}, {count(n.removed.first)}–{count(n.removed.end - 1)}</Fact>}
             <Fact name={n.removed.rewound ? 'Rewound' : 'Removed'}>{stamp(n.removed.at)}</Fact>
             <Fact name="Kept until">{stamp(n.removed.expires)}</Fact>
           </>
@@ -143,9 +143,6 @@ function Facts({ context, n, select }: { context: string; n: Node; select: (n: N
         )}
       </dl>
       {n.kind === 'removed' && n.own > 0 && <p class="s t3">A collection may remove these messages after that day.</p>}
-      {n.kind === 'line' && (
-        <p class="s t3">A branch had these messages until it was rewound or removed. Other branches still begin with them.</p>
-      )}
       {n.kind === 'folded' && (
         <p class="s t3">Each has at most 3 messages of its own. They leave <T s={n.parent?.name} /> at the marks.</p>
       )}

@@ -43,8 +43,8 @@ export function MarkTab({ context, branch, branches, map, usage }: Props) {
       { icon: 'sum', text: u.text || 'A prompt without text', note: tokens(u.total), place: { m: u.prompt ?? '', p: '', not: '' } }
     ))],
     ['Compactions', (map?.breaks_at ?? []).map((p) => ({ icon: 'swap', text: 'Compacted', note: '#' + count(p), place: at(p) }))],
-    ['Forks', forksOf(branch, branches).map(({ b, position }) => (
-      { icon: 'branch', text: b.name, note: '#' + count(position), place: at(Math.max(0, position - 1)) }
+    ['Forks', forksOf(branch, branches).map(({ name, position }) => (
+      { icon: 'branch', text: name, note: '#' + count(position), place: at(Math.max(0, position - 1)) }
     ))],
     ['Moments', (moments.value ?? []).map((m) => ({ icon: 'flag', text: m.content, note: m.type, place: { m: m.from[0] ?? '', p: '', not: '' } }))],
   ];
@@ -69,10 +69,9 @@ export function MarkTab({ context, branch, branches, map, usage }: Props) {
 }
 
 /** Where other branches part from this one, and where this one parts from another. */
-function forksOf(branch: string, branches: Branch[]): { b: Branch; position: number }[] {
-  const own = branches.find((b) => b.name === branch);
+function forksOf(branch: string, branches: Branch[]): { name: string; position: number }[] {
   return branches
-    .filter((b) => b.base !== undefined && (b.parent === branch || (b === own && b.parent)))
-    .map((b) => ({ b, position: b.base ?? 0 }))
+    .filter((b) => b.from !== undefined && (b.from === branch || b.name === branch))
+    .map((b) => ({ name: b.name === branch ? b.from ?? '' : b.name, position: b.shared ?? 0 }))
     .sort((a, b) => a.position - b.position);
 }

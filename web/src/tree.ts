@@ -6,15 +6,17 @@ export interface Removed {
   item: string;
   name: string;
   rewound: boolean;
-  from: number; // the messages that no branch shows
-  to: number;
+  first: number; // the messages that no branch shows
+  end: number;
+  from: string; // the branch that shares the most messages with it
+  shared: number;
   at: string;
   expires: string;
 }
 
 export interface Node {
   key: string;
-  kind: 'branch' | 'removed' | 'line' | 'folded';
+  kind: 'branch' | 'removed' | 'folded';
   name: string;
   branch?: Branch;
   removed?: Removed;
@@ -26,12 +28,6 @@ export interface Node {
   colour: string;
 }
 
-/** Where a branch leaves another one, of which the list of branches does not say it. */
-export interface Relation {
-  parent: string;
-  base: number;
-}
-
 export interface Forest {
   roots: Node[];
   trash: Node[]; // removed branches of which nothing descends
@@ -40,73 +36,57 @@ export interface Forest {
 export const keyOf = (branch: string): string => 'b ' + branch;
 
 /** Puts branches, and what a rewind cut off, together as trees. Each branch is there once, also if names lie. */
-export function forest(branches: Branch[], removed: Removed[], known: ReadonlyMap<string, Relation> = new Map()): Forest {
+export function forest(branches: Branch[], removed: Removed[]): Forest {
   const nodes = new Map<string, Node>();
   let next = 0;
   for (const b of branches) {
-    const turn = b.parent === undefined ? 'r8' : 'r' + (2 + (next++ % 6));
-    const colour = b.active ? 'r1' : turn;
-    const from = b.parent === undefined ? 0 : b.base ?? 0;
+    const turn = b.from === undefined ? 'r8' : 'r' + (2 + (next++ % 6));
+    const from = b.from === undefined ? 0 : b.shared ?? 0;
     nodes.set(b.name, {
-      key: keyOf(b.name), kind: 'branch', name: b.name, branch: b, children: [], from, to: b.messages, own: b.messages - from, colour,
+      key: keyOf(b.name), kind: 'branch', name: b.name, branch: b, children: [], from, to: b.messages, own: b.messages - from,
+      colour: b.active ? 'r1' : turn,
     });
   }
-  const lines = new Map(removed.map((r) => [r.item, r]));
-  const heirs = new Map<string, Node[]>();
   for (const n of nodes.values()) {
-    const parent = n.branch?.parent;
-    if (parent === undefined) continue;
-    const p = nodes.get(parent);
-    if (p && attach(n, p)) continue;
-    heirs.set(parent, [...(heirs.get(parent) ?? []), n]);
+    const p = nodes.get(n.branch?.from ?? '');
+    if (p) attach(n, p);
   }
   const trash: Node[] = [];
-  for (const [line, list] of heirs) {
-    const r = lines.get(line);
-    lines.delete(line);
-    const before = r?.rewound ? nodes.get(r.name) : undefined;
-    const trunk = r ? before : list[0];
-    const others = list.filter((n) => n !== trunk);
-    // Where the branch that had the line leaves it. If it was rewound again, that is before the first message that is lost.
-    const leaves = trunk && list.includes(trunk) ? trunk.from : (r?.from ?? 0) - 1;
-    if (trunk && list.includes(trunk)) {
-      const k = known.get(trunk.name);
-      const p = k && nodes.get(k.parent);
-      trunk.from = 0;
-      if (k && p && attach(trunk, p)) trunk.from = k.base;
-      else if (trunk.colour !== 'r1') trunk.colour = 'r8';
-      trunk.own = trunk.to - trunk.from;
-    }
-    const late = others.filter((n) => !trunk || n.from > leaves || !attach(n, trunk));
-    const end = Math.max(r?.to ?? 0, ...late.map((n) => n.from));
-    if (r ? r.to > r.from || late.length > 0 : late.length > 0) {
-      const goesOn = !r && trunk && trunk.to === leaves; // its rail can go on, dashed
-      if (goesOn && late.every((n) => attach(n, trunk))) continue;
-      const g: Node = {
-        key: 't ' + line, kind: r ? 'removed' : 'line', name: r?.name ?? '', ...(r && { removed: r }), children: [],
-        from: trunk ? leaves : Math.min(r?.from ?? Infinity, ...late.map((n) => n.from)), to: end, own: r ? r.to - r.from : 0, colour: 'r8',
-      };
-      for (const n of late) if (!n.parent) attach(n, g);
-      if (!trunk || !attach(g, trunk)) nodes.set(g.key, g);
-    }
-  }
-  for (const r of lines.values()) {
-    if (r.to <= r.from) continue;
+  for (const r of removed) {
+    if (r.end <= r.first) continue;
     const g: Node = {
-      key: 't ' + r.item, kind: 'removed', name: r.name, removed: r, children: [], from: r.from, to: r.to, own: r.to - r.from, colour: 'r8',
+      key: 't ' + r.item, kind: 'removed', name: r.name, removed: r, children: [], from: r.first, to: r.end, own: r.end - r.first, colour: 'r8',
     };
-    const p = r.rewound ? nodes.get(r.name) : undefined;
+    const p = r.rewound ? nodes.get(r.from) ?? nodes.get(r.name) : undefined;
     if (!p) {
       trash.push(g);
       continue;
     }
-    g.from = Math.min(r.from, p.to);
+    g.from = Math.min(r.first, p.to);
     attach(g, p);
   }
   const roots = [...nodes.values()].filter((n) => !n.parent);
   for (const n of everything(roots)) climb(n);
   for (const n of everything(roots)) fold(n);
   return { roots, trash };
+}
+
+/**
+ * The number of messages that two branches have in common: the fewest that a branch on the path between them in the tree
+ * shares with the one that it is attached to. The list is in order of creation.
+ */
+export function inCommon(branches: Branch[], l: Branch, r: Branch): number {
+  const order = new Map(branches.map((b, i) => [b.name, i]));
+  let n = Math.min(l.messages, r.messages);
+  let [i, j] = [order.get(l.name) ?? -1, order.get(r.name) ?? -1];
+  while (i !== j) {
+    const later = Math.max(i, j);
+    const from = order.get(branches[later]?.from ?? '') ?? -1;
+    if (from < 0 || from >= later) return 0;
+    n = Math.min(n, branches[later]?.shared ?? 0);
+    [i, j] = [Math.min(i, j), from];
+  }
+  return n;
 }
 
 function attach(child: Node, to: Node): boolean {
@@ -273,7 +253,7 @@ export function draw(rows: Row[], first: number, last: number, span: Span, x: (v
     const x0 = x(at[0]);
     const parent = rows[row.up];
     const joined = parent?.node && span(parent.node) !== undefined;
-    const look = { colour: n.colour, dashed: n.kind === 'removed' || n.kind === 'line', active: !!n.branch?.active };
+    const look = { colour: n.colour, dashed: n.kind === 'removed', active: !!n.branch?.active };
     if (joined && row.up <= last && i >= first) {
       const [y0, y1] = [mid(parent), mid(row) - corner];
       // Connectors that only pass by are one for each pixel.

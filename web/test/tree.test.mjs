@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 
 const source = path.join(path.dirname(fileURLToPath(import.meta.url)), '../src/tree.ts');
 const built = await build({ entryPoints: [source], bundle: true, format: 'esm', write: false, logLevel: 'error' });
-const { draw, forest, keyOf, merged, newest, positions, rowsOf, ticks } = await import(
+const { draw, forest, inCommon, keyOf, merged, newest, positions, rowsOf, ticks } = await import(
   'data:text/javascript;base64,' + Buffer.from(built.outputFiles[0].contents).toString('base64')
 );
 
@@ -18,24 +18,20 @@ function random(seed) {
   };
 }
 
-/** Branches as a context may have them: forks of forks, of lines in the trash, and of lines that are forgotten. */
+/** Branches as a context may have them: forks of forks, and lines in the trash. */
 function context(next, size, most = 40) {
   const branches = [{ name: 'main', messages: 500 + next(1000), bytes: 0, active: false }];
   const removed = [];
   for (let i = 1; i < size; i++) {
     const from = branches[next(Math.min(branches.length, most))];
-    const base = next(from.messages + 1);
-    const lost = next(12) === 0;
-    let parent = from.name;
-    if (lost) {
-      parent = 'line-' + next(5);
-      if (next(2) && !removed.some((r) => r.item === parent)) {
-        const at = next(800);
-        const rewound = next(2) === 0;
-        removed.push({ item: parent, name: rewound ? from.name : 'gone', rewound, from: at, to: at + next(200), at: '', expires: '' });
-      }
+    const shared = next(from.messages + 1);
+    if (next(12) === 0) {
+      const first = shared + next(800);
+      const rewound = next(2) === 0;
+      const shares = next(4) > 0 && { from: from.name, shared };
+      removed.push({ item: 'line-' + i, name: rewound ? from.name : 'gone', rewound, first, end: first + next(200), from: '', shared: 0, ...shares, at: '', expires: '' });
     }
-    branches.push({ name: 'b' + i, parent, base, messages: base + next(300), bytes: 0, active: false });
+    branches.push({ name: 'b' + i, from: from.name, shared, messages: shared + next(300), bytes: 0, active: false });
   }
   branches[next(branches.length)].active = true;
   return [branches, removed];
@@ -48,8 +44,7 @@ for (let seed = 1; seed <= 300; seed++) {
   test(`no connector crosses a rail, seed ${seed}`, () => {
     const next = random(seed);
     const [branches, removed] = context(next, 2 + next(90));
-    const known = next(2) ? new Map([['b1', { parent: 'main', base: next(400) }], ['b2', { parent: 'b1', base: next(400) }]]) : undefined;
-    const f = forest(branches, removed, known);
+    const f = forest(branches, removed);
     const rows = rowsOf(f, all);
     const shown = rows.filter((r) => r.node?.kind === 'branch').map((r) => r.key);
     assert.deepEqual(shown.toSorted(), branches.map((b) => keyOf(b.name)).toSorted(), 'each branch is there once');
@@ -101,34 +96,47 @@ test('two thousand branches in one pass', () => {
 
 test('a chain of forks does not exhaust the stack', () => {
   const branches = Array.from({ length: 20_000 }, (_, i) => ({
-    name: 'b' + i, ...(i && { parent: 'b' + (i - 1), base: i }), messages: i + 1, bytes: 0, active: i === 0,
+    name: 'b' + i, ...(i && { from: 'b' + (i - 1), shared: i }), messages: i + 1, bytes: 0, active: i === 0,
   }));
   assert.equal(rowsOf(forest(branches, []), all).length, 20_000);
 });
 
-test('branches that name each other as parents are all there', () => {
-  const b = (name, parent, base) => ({ name, parent, base, messages: base + 1, bytes: 0, active: false });
+test('branches that begin with each other are all there', () => {
+  const b = (name, from, shared) => ({ name, from, shared, messages: shared + 1, bytes: 0, active: false });
   const f = forest([b('a', 'b', 1), b('b', 'c', 2), b('c', 'a', 3)], []);
   assert.deepEqual(rowsOf(f, all).map((r) => r.node.name).toSorted(), ['a', 'b', 'c']);
 });
 
 test('a rewound branch keeps its forks, and shows what is lost', () => {
   const branches = [
-    { name: 'main', parent: 'L', base: 930, messages: 940, bytes: 0, active: true },
-    { name: 'early', parent: 'L', base: 214, messages: 300, bytes: 0, active: false },
-    { name: 'late', parent: 'L', base: 980, messages: 1000, bytes: 0, active: false },
+    { name: 'main', messages: 940, bytes: 0, active: true },
+    { name: 'early', from: 'main', shared: 214, messages: 300, bytes: 0, active: false },
+    { name: 'late', from: 'main', shared: 930, messages: 1000, bytes: 0, active: false },
   ];
-  const f = forest(branches, [{ item: 'L', name: 'main', rewound: true, from: 980, to: 987, at: '', expires: '' }]);
-  const rows = rowsOf(f, all);
-  assert.deepEqual(rows.map((r) => [r.node.kind, r.node.name, r.depth, r.node.from, r.node.to]), [
-    ['branch', 'main', 0, 0, 940], ['removed', 'main', 1, 930, 987], ['branch', 'late', 2, 980, 1000], ['branch', 'early', 1, 214, 300],
-  ]);
+  const lost = { item: 'L', name: 'main', rewound: true, first: 980, end: 987, at: '', expires: '' };
+  const names = (removed) => rowsOf(forest(branches, removed), all).map((r) => [r.node.kind, r.node.name, r.depth, r.node.from, r.node.to]);
+  const [main, late, gone, early] = [
+    ['branch', 'main', 0, 0, 940], ['branch', 'late', 1, 930, 1000], ['removed', 'main', 2, 980, 987], ['branch', 'early', 1, 214, 300],
+  ];
+  assert.deepEqual(names([{ ...lost, from: 'late', shared: 980 }]), [main, late, gone, early], 'it leaves the branch that shows what was before it');
+  assert.deepEqual(names([{ ...lost, from: '', shared: 0 }])[1], ['removed', 'main', 1, 940, 987], 'else the branch that was rewound');
+});
+
+test('what two branches have in common', () => {
+  const b = (name, from, shared, messages) => ({ name, ...(from && { from, shared }), messages, bytes: 0, active: false });
+  const branches = [b('main', '', 0, 100), b('one', 'main', 40, 60), b('two', 'one', 50, 70), b('three', 'main', 30, 90), b('apart', '', 0, 9)];
+  const of = (l, r) => inCommon(branches, branches.find((x) => x.name === l), branches.find((x) => x.name === r));
+  for (const [l, r, n] of [['main', 'two', 40], ['two', 'one', 50], ['two', 'three', 30], ['main', 'main', 100], ['apart', 'two', 0]]) {
+    assert.equal(of(l, r), n, `${l} and ${r}`);
+    assert.equal(of(r, l), n, `${r} and ${l}`);
+  }
+  assert.equal(inCommon([b('x', 'y', 1, 2), b('y', 'x', 1, 2)], b('x', 'y', 1, 2), b('y', 'x', 1, 2)), 1, 'names that lie');
 });
 
 test('a rail goes on dashed to a fork beyond its end', () => {
   const branches = [
-    { name: 'main', parent: 'L', base: 930, messages: 930, bytes: 0, active: true },
-    { name: 'late', parent: 'L', base: 980, messages: 1000, bytes: 0, active: false },
+    { name: 'main', messages: 930, bytes: 0, active: true },
+    { name: 'late', from: 'main', shared: 980, messages: 1000, bytes: 0, active: false },
   ];
   const [main, late] = draw(rowsOf(forest(branches, []), all), 0, 1, positions, x).rails;
   assert.deepEqual([main.x1, main.beyond, late.x0], [930, 980, 980]);
@@ -137,7 +145,7 @@ test('a rail goes on dashed to a fork beyond its end', () => {
 test('short branches fold, the active one does not', () => {
   const branches = [{ name: 'main', messages: 100, bytes: 0, active: false }];
   for (let i = 0; i < 60; i++) {
-    branches.push({ name: 'try' + i, parent: 'main', base: i, messages: i + 1 + (i % 3), bytes: 0, active: i === 9 });
+    branches.push({ name: 'try' + i, from: 'main', shared: i, messages: i + 1 + (i % 3), bytes: 0, active: i === 9 });
   }
   const closed = rowsOf(forest(branches, []), (n) => n.kind !== 'folded');
   assert.deepEqual(closed.map((r) => r.node.kind), ['branch', 'branch', 'folded']);

@@ -37,7 +37,7 @@ func main() {
 	out := flag.String("out", "", "write to this `FILE`")
 	dir := flag.String("dir", "", "make stores in this `FOLDER`")
 	quick := flag.Bool("quick", false, "only show that everything works")
-	idle := flag.Duration("idle", 0, "measure a server that is idle for so long, beside import --follow")
+	idle := flag.Duration("idle", 0, "measure only what a server costs that is idle for so long, beside import --follow")
 	flag.Parse()
 	o := options{*dir, 5, 400, 10_000, 5_000, 64 << 20, *idle}
 	if *quick {
@@ -64,7 +64,11 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	defer os.RemoveAll(dir)
 	o.dir = dir
 	var rows []row
-	for _, measure := range []func(context.Context, options) ([]row, error){beside, list, follow, followers, large, quiet} {
+	measures := []func(context.Context, options) ([]row, error){beside, list, follow, followers, large}
+	if o.idle > 0 {
+		measures = []func(context.Context, options) ([]row, error){quiet}
+	}
+	for _, measure := range measures {
 		some, err := measure(ctx, o)
 		if err != nil {
 			return err

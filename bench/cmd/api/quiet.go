@@ -3,7 +3,6 @@ package main
 import (
 	"bufio"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -12,73 +11,101 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 )
 
-// quiet measures what a server costs that nobody asks anything, beside an import that follows.
+// sessions is how many sessions the idle store has.
+const sessions = 1000
+
+// quiet measures what a server costs that nobody asks anything, beside an import that follows the files of as many
+// sessions as the store has contexts.
 func quiet(ctx context.Context, o options) (rows []row, err error) {
-	if o.idle == 0 {
-		return nil, nil
-	}
 	dir := filepath.Join(o.dir, "quiet")
-	s, err := ctxdir.Init(filepath.Join(dir, "store"))
-	if err != nil {
-		return nil, err
-	}
-	for range 1000 {
-		c, err := s.Create(ctx, ctxdir.Metadata{})
-		if err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-		if err := c.Close(); err != nil {
-			return nil, errors.Join(err, s.Close())
-		}
-	}
-	if err := s.Close(); err != nil {
-		return nil, err
-	}
-	tool := filepath.Join(dir, "ctxtool")
-	if out, err := exec.Command("go", "build", "-o", tool, "github.com/ctxdir/ctxdir/cmd/ctxtool").CombinedOutput(); err != nil {
-		return nil, fmt.Errorf("%w: %s", err, out)
-	}
 	histories := filepath.Join(dir, "histories")
 	if err := os.MkdirAll(histories, 0o700); err != nil {
 		return nil, err
 	}
-	environment := append(os.Environ(), "CTXDIR_STORE="+filepath.Join(dir, "store"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
-	server, importer := exec.Command(tool, "--json", "serve", "--listen", "127.0.0.1:0"), exec.Command(tool, "import", "--follow", histories)
-	out, err := server.StdoutPipe()
-	if err != nil {
-		return nil, err
-	}
-	for _, cmd := range []*exec.Cmd{server, importer} {
-		cmd.Env = environment
-		if err := cmd.Start(); err != nil {
+	for range sessions {
+		if err := writeSession(histories); err != nil {
 			return nil, err
 		}
-		defer func() {
-			_ = cmd.Process.Kill()
-			_ = cmd.Wait()
-		}()
 	}
-	if _, err := bufio.NewReader(out).ReadString('\n'); err != nil {
-		return nil, err
+	tool := filepath.Join(dir, "ctxtool")
+	build := exec.CommandContext(ctx, "go", "build", "-trimpath", "-o", tool, "./cmd/ctxtool")
+	build.Dir = ".." // the root of the repository
+	if out, err := build.CombinedOutput(); err != nil {
+		return nil, fmt.Errorf("%w: %s", err, out)
 	}
-	time.Sleep(5 * time.Second) // both have begun
-	before, err := costOf(server.Process.Pid)
+	environment := append(os.Environ(), "CTXDIR_STORE="+filepath.Join(dir, "store"), "XDG_STATE_HOME="+filepath.Join(dir, "state"))
+	importer, err := startTool(environment, sessions+1, tool, "--json", "import", "--follow", histories) // "imported" of each, and "ready"
 	if err != nil {
 		return nil, err
+	}
+	defer importer.end()
+	server, err := startTool(environment, 1, tool, "--json", "serve", "--listen", "127.0.0.1:0")
+	if err != nil {
+		return nil, err
+	}
+	defer server.end()
+	time.Sleep(5 * time.Second) // both have begun
+	idle := []*process{server, importer}
+	var before [2]cost
+	for i, p := range idle {
+		if before[i], err = costOf(p.cmd.Process.Pid); err != nil {
+			return nil, err
+		}
 	}
 	time.Sleep(o.idle)
-	after, err := costOf(server.Process.Pid)
+	for i, p := range idle {
+		after, err := costOf(p.cmd.Process.Pid)
+		if err != nil {
+			return nil, err
+		}
+		cpu, read := after.cpu-before[i].cpu, after.read-before[i].read
+		rows = append(rows, row{
+			fmt.Sprintf("%s, idle for %s, %d contexts", p.cmd.Args[2], o.idle, sessions), "≤ 1 s of processor time, ≤ 1 MiB read",
+			fmt.Sprintf("%s, %s", cpu, mebibytes(read)), cpu <= time.Second && read <= 1<<20,
+		})
+	}
+	return rows, nil
+}
+
+// writeSession writes a session as Claude Code does: one prompt and its answer.
+func writeSession(dir string) error {
+	session, prompt, answer := uuid.NewString(), uuid.NewString(), uuid.NewString()
+	return os.WriteFile(filepath.Join(dir, session+".jsonl"), fmt.Appendf(nil,
+		`{"parentUuid":null,"sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"user","message":{"role":"user","content":"Is %[2]s there?"},"uuid":"%[2]s","timestamp":"2026-04-15T07:58:12.004Z"}
+{"parentUuid":"%[2]s","sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"It is."}]},"uuid":"%[3]s","timestamp":"2026-04-15T07:58:14.350Z"}
+`, session, prompt, answer), 0o600)
+}
+
+// process is a running ctxtool whose first lines were read.
+type process struct{ cmd *exec.Cmd }
+
+func startTool(environment []string, lines int, name string, args ...string) (*process, error) {
+	cmd := exec.Command(name, args...)
+	cmd.Env = environment
+	out, err := cmd.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	cpu, read := after.cpu-before.cpu, after.read-before.read
-	return []row{{
-		fmt.Sprintf("idle for %s, 1,000 contexts, beside import --follow", o.idle), "≤ 1 s of processor time, ≤ 1 MiB read",
-		fmt.Sprintf("%s, %s", cpu, mebibytes(read)), cpu <= time.Second && read <= 1<<20,
-	}}, nil
+	if err := cmd.Start(); err != nil {
+		return nil, err
+	}
+	p := &process{cmd}
+	r := bufio.NewReader(out)
+	for range lines {
+		if _, err := r.ReadString('\n'); err != nil {
+			p.end()
+			return nil, err
+		}
+	}
+	return p, nil
+}
+
+func (p *process) end() {
+	_ = p.cmd.Process.Kill()
+	_ = p.cmd.Wait()
 }
 
 // cost is what a process used.
