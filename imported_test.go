@@ -2,6 +2,7 @@ package ctxdir_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io/fs"
 	"os"
@@ -45,28 +46,32 @@ func (h *histories) write(name, content string) {
 // passed over, and the messages that were added.
 func (h *histories) imports(o importer.Options) (read, unchanged int, added int64) {
 	h.t.Helper()
-	h.with(func(s *ctxdir.Store) {
-		known := s.Imported()
-		o.Known = known
-		for path, err := range importer.Files(h.folder) {
+	h.with(func(s *ctxdir.Store) { read, unchanged, added = h.look(s, s.Imported(), o) })
+	return read, unchanged, added
+}
+
+// look imports all files as an import does that follows them.
+func (h *histories) look(s *ctxdir.Store, known *ctxdir.Imported, o importer.Options) (read, unchanged int, added int64) {
+	h.t.Helper()
+	o.Known = known
+	for path, err := range importer.Files(h.folder) {
+		if err != nil {
+			h.t.Fatal(err)
+		}
+		for r, err := range importer.Import(h.t.Context(), s.Importer(), path, o) {
 			if err != nil {
 				h.t.Fatal(err)
 			}
-			for r, err := range importer.Import(h.t.Context(), s.Importer(), path, o) {
-				if err != nil {
-					h.t.Fatal(err)
-				}
-				if added += r.Added; r.Unchanged {
-					unchanged++
-				} else {
-					read++
-				}
+			if added += r.Added; r.Unchanged {
+				unchanged++
+			} else {
+				read++
 			}
 		}
-		if err := known.Save(); err != nil {
-			h.t.Fatal(err)
-		}
-	})
+	}
+	if err := known.Save(); err != nil {
+		h.t.Fatal(err)
+	}
 	return read, unchanged, added
 }
 
@@ -96,6 +101,35 @@ func (h *histories) change(f func(s *ctxdir.Store, c *ctxdir.Context) error) {
 			h.t.Fatal(err)
 		}
 	})
+}
+
+// TestImportedAtRest: an import that looks again and finds nothing new does not touch the cache. What it finds after that
+// is in the cache, beside what was there.
+func TestImportedAtRest(t *testing.T) {
+	h := &histories{t: t, folder: t.TempDir(), store: filepath.Join(t.TempDir(), "store"), written: time.Now().Add(-time.Hour)}
+	h.write("a.jsonl", historyRecord(1, "Hello"))
+	h.with(func(s *ctxdir.Store) {
+		known := s.Imported()
+		h.look(s, known, importer.Options{})
+		cache := filepath.Join(h.store, "derived", "imports.json")
+		if err := os.Rename(cache, cache+".away"); err != nil {
+			t.Fatal(err)
+		}
+		if read, unchanged, _ := h.look(s, known, importer.Options{}); read != 0 || unchanged != 1 {
+			t.Fatalf("%d files were read, %d passed over", read, unchanged)
+		}
+		if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
+			t.Errorf("a look at rest wrote the cache: %v", err)
+		}
+		if err := os.Rename(cache+".away", cache); err != nil {
+			t.Fatal(err)
+		}
+		h.write("b.jsonl", strings.ReplaceAll(historyRecord(2, "World"), historySession, "a0000000-0000-4000-8000-0000000000ee"))
+		h.look(s, known, importer.Options{})
+	})
+	if read, unchanged, _ := h.imports(importer.Options{}); read != 0 || unchanged != 2 {
+		t.Errorf("in the next process %d files were read, %d passed over", read, unchanged)
+	}
 }
 
 // TestImportedUnchanged: an import passes over a file that did not change, and over nothing else: not over a file that

@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"slices"
 	"sync"
 
@@ -35,6 +36,7 @@ type Imports struct {
 	mu    sync.Mutex
 	all   map[string]importedHistory // as read, by the checksum of the path, in hexadecimal digits
 	noted map[string]notedHistory    // by this process
+	fresh bool                       // some were noted since the last Save
 }
 
 // notedHistory is a history whose contexts only imports of this process have changed since it was noted.
@@ -112,7 +114,9 @@ func (i *Imports) Has(ctx context.Context, h importer.History) bool {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.noted[key] = noted // another file may change the context before Save
+	if old := i.noted[key]; old.state != noted.state || !maps.Equal(old.contexts, noted.contexts) {
+		i.noted[key], i.fresh = noted, true // another file may change the context before Save
+	}
 	return true
 }
 
@@ -126,7 +130,7 @@ func (i *Imports) Note(h importer.History, contexts []uuid.UUID) {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.noted[hex.EncodeToString(h.Path[:])] = x
+	i.noted[hex.EncodeToString(h.Path[:])], i.fresh = x, true
 }
 
 // resolve returns a noted history with the present commits of its contexts. ok is false if another writer changed one.
@@ -149,7 +153,7 @@ func (x *notedHistory) resolve(spots *importedSpots) (h importedHistory, ok bool
 func (i *Imports) Save() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.s.ReadOnly || i.s.IsForgetting() {
+	if !i.fresh || i.s.ReadOnly || i.s.IsForgetting() {
 		return nil
 	}
 	all, changed := i.s.readImports(), false
@@ -165,6 +169,7 @@ func (i *Imports) Save() error {
 		}
 	}
 	if !changed {
+		i.fresh = false
 		return nil
 	}
 	for key := range all {
@@ -184,6 +189,7 @@ func (i *Imports) Save() error {
 	if err := i.s.FS.Replace(importsFile, slices.Concat([]byte(hex.EncodeToString(sum[:])+"\n"), content)); err != nil {
 		return fmt.Errorf("%s: %w", importsFile, err)
 	}
+	i.fresh = false
 	return nil
 }
 
