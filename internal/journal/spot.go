@@ -1,0 +1,6 @@
+// Package journal reads and writes the open logs of a context: the records that commit.
+package journal
+
+// Spot is a place in the history of a context: the number of a record, and its chain. The record after it has the next
+// number and names the chain.
+type Spot struct{ Seq, Chain uint64 }

@@ -1,0 +1,330 @@
+package segment
+
+import (
+	"cmp"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/internal/journal"
+)
+
+// Fate says what becomes of a message in a rewrite.
+type Fate int
+
+// The fates.
+const (
+	Keep   Fate = iota
+	Erase       // its row stays, without the message
+	Remove      // nothing stays: its line ends before it
+)
+
+// Rewrite says how segments become one.
+type Rewrite struct {
+	// Fate decides about each message; nil keeps all.
+	Fate func(*Row) Fate
+	// Rescue returns the envelope of a message whose frame is damaged, or nil if there is no other copy. The message is
+	// then lost. nil finds none.
+	Rescue func(*Row) []byte
+	// Payload decides whether a payload stays; nil keeps all.
+	Payload func(Sum) bool
+	// Other decides whether a record that is no message stays; nil keeps all.
+	Other func(*Other) bool
+}
+
+// Run adds to w what segments hold, in the order of the history. Of several versions of a message, the newest stays; the
+// records of the others leave their places behind, see [Superseded]. Frames of which nothing changes are copied as they
+// are, unless they are small, or stored while w compresses. Run holds at most one frame of each segment.
+//
+// The error wraps [ErrDamaged] if rows or other records cannot be read: nothing says then what is missing.
+func (x *Rewrite) Run(w *Writer, in []*Segment) error {
+	if err := x.payloads(w, in); err != nil {
+		return err
+	}
+	superseded, err := x.messages(w, in)
+	if err != nil {
+		return err
+	}
+	slices.SortFunc(superseded, func(a, b Other) int { return cmp.Compare(a.Seq, b.Seq) })
+	if err := x.others(w, in, superseded); err != nil {
+		return err
+	}
+	for i, s := range in {
+		joints, err := s.Joints()
+		if err != nil {
+			return err
+		}
+		for _, j := range joints {
+			w.AddJoint(j)
+		}
+		if i+1 < len(in) {
+			w.AddJoint(s.To())
+		}
+	}
+	return nil
+}
+
+func (x *Rewrite) payloads(w *Writer, in []*Segment) error {
+	for _, s := range in {
+		for sum, err := range s.Payloads() {
+			if err != nil {
+				return err
+			}
+			if w.HasPayload(sum) || x.Payload != nil && !x.Payload(sum) {
+				continue
+			}
+			b, err := s.Payload(sum)
+			if isDamage(err) {
+				continue // another copy may be in a blob
+			}
+			if err == nil {
+				_, err = w.AddPayload(b)
+			}
+			if err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// others merges the records that are no messages with those that versions of messages left behind.
+func (x *Rewrite) others(w *Writer, in []*Segment, superseded []Other) error {
+	put := func(o *Other) error {
+		if x.Other != nil && !x.Other(o) {
+			return nil
+		}
+		return w.AddOther(*o)
+	}
+	for _, s := range in {
+		for o, err := range s.Others(0) {
+			if err != nil {
+				return err
+			}
+			for len(superseded) > 0 && superseded[0].Seq < o.Seq {
+				if err := put(&superseded[0]); err != nil {
+					return err
+				}
+				superseded = superseded[1:]
+			}
+			if err := put(&o); err != nil {
+				return err
+			}
+		}
+	}
+	for i := range superseded {
+		if err := put(&superseded[i]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// KindSuperseded is the kind of the [Other] that stands for a version of a message which a later record replaced.
+const KindSuperseded = "superseded"
+
+// Superseded returns what is left of a version of a message.
+func Superseded(r *Row) Other {
+	return Other{Seq: r.Seq, Kind: KindSuperseded, More: r.More, Body: fmt.Appendf(nil,
+		`{"line":"%s","position":%d,"id":"%s","stored_at":%d,"replaces":%t}`, r.Line, r.Position, r.ID, r.At, r.Replaces)}
+}
+
+// cursor reads the messages of a segment in order.
+type cursor struct {
+	s     *Segment
+	n     int64 // the block
+	block *blockRows
+	i     int // the row in it
+	frame *frame
+	fault error // of the frame
+}
+
+// ended reports whether there is no further row.
+func (c *cursor) ended() bool { return c.block == nil }
+
+func (c *cursor) row() *Row { return &c.block.rows[c.i] }
+
+func (c *cursor) lastRow() *Row { return &c.block.rows[len(c.block.rows)-1] }
+
+// open begins a block.
+func (c *cursor) open(n int64) (err error) {
+	if c.frame != nil {
+		c.frame.release()
+	}
+	c.n, c.i, c.block, c.frame, c.fault = n, 0, nil, nil, nil
+	if n < c.s.tables[directory].count {
+		if c.block, err = c.s.blockRows(n); err != nil {
+			return c.s.wrap(err)
+		}
+	}
+	return nil
+}
+
+func (c *cursor) next() error {
+	if c.i++; c.i < len(c.block.rows) {
+		return nil
+	}
+	return c.open(c.n + 1)
+}
+
+// envelope returns the message of the row, which is valid until the next block, or nil if it is damaged.
+func (c *cursor) envelope() ([]byte, error) {
+	if c.frame == nil && c.fault == nil {
+		c.frame, c.fault = c.s.frame(c.n, &c.block.block)
+		if c.fault != nil && !isDamage(c.fault) {
+			return nil, c.fault
+		}
+	}
+	if c.fault != nil {
+		return nil, nil
+	}
+	b, err := envelope(c.row(), c.frame.content)
+	if err != nil {
+		return nil, nil //nolint:nilerr // it is damaged
+	}
+	return b, nil
+}
+
+func (x *Rewrite) messages(w *Writer, in []*Segment) (superseded []Other, err error) {
+	cursors := make([]*cursor, len(in))
+	defer func() {
+		for _, c := range cursors {
+			if c != nil && c.frame != nil {
+				c.frame.release()
+			}
+		}
+	}()
+	for i, s := range in {
+		cursors[i] = &cursor{s: s}
+		if err := cursors[i].open(0); err != nil {
+			return nil, err
+		}
+	}
+	for {
+		c, second := first(cursors)
+		if c == nil {
+			return superseded, nil
+		}
+		if c.i == 0 && (second == nil || c.lastRow().compare(second.Line, second.Position) < 0) && x.keepsAll(w, c) {
+			if err := w.copyBlock(c); err != nil {
+				return nil, err
+			}
+			if err := c.open(c.n + 1); err != nil {
+				return nil, err
+			}
+			continue
+		}
+		at := *c.row()
+		for _, older := range cursors {
+			if older != c && !older.ended() && older.row().compare(at.Line, at.Position) == 0 {
+				superseded = append(superseded, Superseded(older.row()))
+				if err := older.next(); err != nil {
+					return nil, err
+				}
+			}
+		}
+		if err := x.message(w, c); err != nil {
+			return nil, err
+		}
+		if err := c.next(); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// first returns the cursor with the first row, of several with the same message the last one, and the first row of the
+// others.
+func first(cursors []*cursor) (c *cursor, second *Row) {
+	for _, x := range cursors {
+		if x.ended() {
+			continue
+		}
+		if c == nil || x.row().compare(c.row().Line, c.row().Position) <= 0 {
+			c = x
+		}
+	}
+	for _, x := range cursors {
+		if x != c && !x.ended() && (second == nil || x.row().compare(second.Line, second.Position) < 0) {
+			second = x.row()
+		}
+	}
+	return c, second
+}
+
+// keepsAll reports whether a block can be copied as it is.
+func (x *Rewrite) keepsAll(w *Writer, c *cursor) bool {
+	b := &c.block.block
+	if b.packed == 0 || b.content < int64(w.limit)/2 || isStored(b.packed, b.content) && w.with.zstd != nil {
+		return false
+	}
+	if x.Fate == nil {
+		return true
+	}
+	return !slices.ContainsFunc(c.block.rows, func(r Row) bool { return x.Fate(&r) != Keep })
+}
+
+func (x *Rewrite) message(w *Writer, c *cursor) error {
+	r := *c.row()
+	fate := Keep
+	if x.Fate != nil {
+		fate = x.Fate(&r)
+	}
+	switch {
+	case fate == Remove:
+		return nil
+	case fate == Erase:
+		r.Gone = Erased
+	case r.Gone != Here:
+	default:
+		b, err := c.envelope()
+		if err != nil {
+			return err
+		}
+		if b == nil && x.Rescue != nil {
+			b = x.Rescue(&r)
+		}
+		if b != nil {
+			return w.Add(r, b)
+		}
+		r.Gone = Lost
+	}
+	return w.Add(r, nil)
+}
+
+// copyBlock adds a whole block. If its frame is damaged, the messages go through [Rewrite.message] instead.
+func (w *Writer) copyBlock(c *cursor) error {
+	if err := w.endBlock(); err != nil {
+		return err
+	}
+	b := &c.block.block
+	if len(w.ids)+len(c.block.rows) > MaxCount {
+		return ErrFull
+	}
+	packed := slices.Grow(w.out[:0], int(b.packed))[:b.packed] // at most maxFrame, and within the file
+	if err := readAt(c.s.file, packed, b.offset); err != nil {
+		return err
+	}
+	var rows []byte
+	var prev *Row
+	for i := range c.block.rows {
+		r := &c.block.rows[i]
+		rows = appendRow(rows, r, prev)
+		w.addRow(r)
+		prev = r
+	}
+	w.out, w.last = packed, *prev
+	return w.writeBlock(block{line: b.line, position: b.position, first: w.first, content: b.content}, rows)
+}
+
+// Bounds returns the places between which neighbouring segments have the records. It fails if they are no neighbours.
+func Bounds(in []*Segment) (from, to journal.Spot, err error) {
+	if len(in) == 0 {
+		return from, to, errors.New("no segments")
+	}
+	for i := 1; i < len(in); i++ {
+		if in[i].From() != in[i-1].To() {
+			return from, to, fmt.Errorf("%w: segment %s does not continue %s", ErrOrder, in[i].name, in[i-1].name)
+		}
+	}
+	return in[0].From(), in[len(in)-1].To(), nil
+}

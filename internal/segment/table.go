@@ -1,0 +1,275 @@
+package segment
+
+import (
+	"bytes"
+	"cmp"
+	"encoding/binary"
+	"errors"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/google/uuid"
+)
+
+// A table holds entries of one width, in pages. A page has a head, a number of entries, and the sum of both. The last
+// page is as long as its entries need. Numbers are little endian.
+type table struct {
+	at    int64 // offset in the file
+	count int64 // of its entries
+	shape *shape
+}
+
+type shape struct {
+	width int64 // of an entry
+	each  int64 // entries of a page
+	head  int64 // bytes of a page before its entries
+}
+
+// The tables, in their order in the file.
+const (
+	directory = iota
+	ids
+	payloads
+	spans
+	joints
+	others
+	tableCount
+)
+
+var shapes = [tableCount]shape{
+	directory: {width: 16 + 8 + 4 + 8 + 4 + 4 + 4, each: 64},
+	ids:       {width: 2 + 3, each: 512, head: int64(len(uuid.UUID{}))},
+	payloads:  {width: 32 + 8 + 4 + 4, each: 64},
+	spans:     {width: 16 + 8 + 8 + 16 + 16, each: 64},
+	joints:    {width: 8 + 8, each: 128},
+	others:    {width: 8 + 8 + 4 + 4, each: 64},
+}
+
+func (t *table) pages() int64 { return (t.count + t.shape.each - 1) / t.shape.each }
+
+// size returns the length of the table in bytes.
+func (t *table) size() int64 { return t.count*t.shape.width + t.pages()*(t.shape.head+sumSize) }
+
+// page returns the offset, length and number of entries of a page.
+func (t *table) page(n int64) (at, size, entries int64) {
+	s := t.shape
+	entries = min(s.each, t.count-n*s.each)
+	return t.at + n*(s.head+s.each*s.width+sumSize), s.head + entries*s.width + sumSize, entries
+}
+
+// block is an entry of the directory. It locates a message frame and its rows.
+type block struct {
+	line     uuid.UUID // of the first row
+	position int64
+	first    int64 // number of rows in the blocks before it
+	offset   int64 // of the frame; its rows follow
+	packed   int64 // length of the frame; 0 if all its messages are gone
+	content  int64 // length of the decoded content
+	rows     int64 // length of the skippable frame with the rows
+}
+
+var le = binary.LittleEndian
+
+func (s *block) append(b []byte) []byte {
+	b = append(b, s.line[:]...)
+	b = le.AppendUint64(b, uint64(s.position))
+	b = le.AppendUint32(b, uint32(s.first))
+	b = le.AppendUint64(b, uint64(s.offset))
+	b = le.AppendUint32(b, uint32(s.packed))
+	b = le.AppendUint32(b, uint32(s.content))
+	return le.AppendUint32(b, uint32(s.rows))
+}
+
+func parseBlock(b []byte) (s block) {
+	copy(s.line[:], b)
+	s.position = int64(le.Uint64(b[16:]))
+	s.first = int64(le.Uint32(b[24:]))
+	s.offset = int64(le.Uint64(b[28:]))
+	s.packed = int64(le.Uint32(b[36:]))
+	s.content = int64(le.Uint32(b[40:]))
+	s.rows = int64(le.Uint32(b[44:]))
+	return s
+}
+
+// end returns the offset after the block.
+func (s *block) end() int64 { return s.offset + s.packed + s.rows }
+
+// sane reports whether a block fits before limit.
+func (s *block) sane(limit int64) bool {
+	return s.position >= 0 && s.offset >= 0 && s.offset <= limit && s.end() <= limit &&
+		s.packed <= maxFrame && s.content <= MaxMessage+1 && s.rows <= maxRows
+}
+
+// An entry of the id table is the end of an id (2 bytes) and the number of its row (3 bytes). Entries are sorted by id;
+// a page begins with its first id. Ids find a page, tags find an entry, and only then does a look-up read a row.
+func appendIDEntry(b []byte, id *uuid.UUID, row uint32) []byte {
+	return append(b, id[14], id[15], byte(row), byte(row>>8), byte(row>>16))
+}
+
+func parseIDEntry(b []byte) (tag [2]byte, row int64) {
+	return [2]byte(b), int64(b[2]) | int64(b[3])<<8 | int64(b[4])<<16
+}
+
+// payload is an entry of the payload table: the number of the payload in a group.
+type payload struct {
+	sum    Sum
+	offset int64 // of the group
+	length int64 // of the group
+	number int64
+}
+
+func (p *payload) append(b []byte) []byte {
+	b = append(b, p.sum[:]...)
+	b = le.AppendUint64(b, uint64(p.offset))
+	b = le.AppendUint32(b, uint32(p.length))
+	return le.AppendUint32(b, uint32(p.number))
+}
+
+func parsePayload(b []byte) (p payload) {
+	copy(p.sum[:], b)
+	p.offset = int64(le.Uint64(b[32:]))
+	p.length = int64(le.Uint32(b[40:]))
+	p.number = int64(le.Uint32(b[44:]))
+	return p
+}
+
+func (p *payload) sane(limit int64) bool {
+	return p.offset >= 0 && p.offset <= limit && p.length <= maxGroup && p.offset+p.length <= limit
+}
+
+// Span is what a segment has of a line: messages at some of the positions [From, To), with ids from Least to Greatest.
+type Span struct {
+	Line            uuid.UUID
+	From, To        int64
+	Least, Greatest uuid.UUID
+}
+
+// Dense reports whether a span of n messages has one at each position.
+func (s *Span) add(r *Row) {
+	s.To = r.Position + 1
+	if bytes.Compare(r.ID[:], s.Least[:]) < 0 {
+		s.Least = r.ID
+	}
+	if bytes.Compare(r.ID[:], s.Greatest[:]) > 0 {
+		s.Greatest = r.ID
+	}
+}
+
+func (s *Span) append(b []byte) []byte {
+	b = append(b, s.Line[:]...)
+	b = le.AppendUint64(le.AppendUint64(b, uint64(s.From)), uint64(s.To))
+	return append(append(b, s.Least[:]...), s.Greatest[:]...)
+}
+
+func parseSpan(b []byte) (s Span) {
+	copy(s.Line[:], b)
+	s.From, s.To = int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:]))
+	copy(s.Least[:], b[32:])
+	copy(s.Greatest[:], b[48:])
+	return s
+}
+
+func appendSpot(b []byte, s journal.Spot) []byte {
+	return le.AppendUint64(le.AppendUint64(b, s.Seq), s.Chain)
+}
+
+func parseSpot(b []byte) journal.Spot {
+	return journal.Spot{Seq: le.Uint64(b), Chain: le.Uint64(b[8:])}
+}
+
+// otherFrame locates a frame of records that are no messages.
+type otherFrame struct {
+	seq     uint64 // of its first record
+	offset  int64
+	length  int64
+	content int64 // length of the decoded content
+}
+
+func (o *otherFrame) append(b []byte) []byte {
+	b = le.AppendUint64(le.AppendUint64(b, o.seq), uint64(o.offset))
+	return le.AppendUint32(le.AppendUint32(b, uint32(o.length)), uint32(o.content))
+}
+
+func parseOther(b []byte) otherFrame {
+	return otherFrame{le.Uint64(b), int64(le.Uint64(b[8:])), int64(le.Uint32(b[16:])), int64(le.Uint32(b[20:]))}
+}
+
+// tables is the content of the tables of a segment. It takes 20 bytes per message and 48 per payload.
+type tables struct {
+	blocks   []block
+	ids      []idRow // of each row
+	payloads []payload
+	spans    []Span
+	joints   []journal.Spot
+	others   []otherFrame
+	bytes    int64 // of the envelopes
+}
+
+// idRow is an id and the number of its row.
+type idRow struct {
+	id  uuid.UUID
+	row uint32
+}
+
+// addRow adds the table data of the segment's next row.
+func (t *tables) addRow(r *Row) {
+	t.ids = append(t.ids, idRow{r.ID, uint32(len(t.ids))})
+	t.bytes += r.Size
+	if n := len(t.spans); n == 0 || t.spans[n-1].Line != r.Line {
+		t.spans = append(t.spans, Span{r.Line, r.Position, r.Position + 1, r.ID, r.ID})
+	} else {
+		t.spans[n-1].add(r)
+	}
+}
+
+// write sorts the tables and writes their frame at an offset: the tables, then the footer, which write completes.
+func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, error) {
+	f.counts = [tableCount]int64{
+		directory: int64(len(t.blocks)), ids: int64(len(t.ids)), payloads: int64(len(t.payloads)), spans: int64(len(t.spans)),
+		joints: int64(len(t.joints)), others: int64(len(t.others)),
+	}
+	f.bytes, f.tables = t.bytes, at
+	all, end := f.layout()
+	f.size = end + footerSize
+	if err := write(appendSkip(nil, kindTables, int(f.size-f.tables-skipHead))); err != nil {
+		return f, err
+	}
+	slices.SortFunc(t.ids, func(a, b idRow) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.row, b.row))
+	})
+	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
+	id := func(b []byte, i int64) []byte { return append(b, t.ids[i].id[:]...) }
+	return f, errors.Join(
+		all[directory].write(write, nil, func(b []byte, i int64) []byte { return t.blocks[i].append(b) }),
+		all[ids].write(write, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &t.ids[i].id, t.ids[i].row) }),
+		all[payloads].write(write, nil, func(b []byte, i int64) []byte { return t.payloads[i].append(b) }),
+		all[spans].write(write, nil, func(b []byte, i int64) []byte { return t.spans[i].append(b) }),
+		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendSpot(b, t.joints[i]) }),
+		all[others].write(write, nil, func(b []byte, i int64) []byte { return t.others[i].append(b) }),
+		write(f.append(nil)),
+	)
+}
+
+// write writes the pages of a table. head appends the head of a page, entry appends an entry.
+func (t *table) write(write func([]byte) error, head, entry func(b []byte, i int64) []byte) error {
+	var b []byte
+	for n := range t.pages() {
+		at, _, entries := t.page(n)
+		start := len(b)
+		first := n * t.shape.each
+		if head != nil {
+			b = head(b, first)
+		}
+		for i := first; i < first+entries; i++ {
+			b = entry(b, i)
+		}
+		b = le.AppendUint64(b, placedSum(b[start:], at))
+		if len(b) >= FrameSize || n == t.pages()-1 {
+			if err := write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	return nil
+}

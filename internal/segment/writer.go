@@ -1,0 +1,320 @@
+package segment
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"os"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+const (
+	// rowsSize is the number of bytes of rows that ends a block, however small its content.
+	rowsSize = 256 << 10
+	// maxRows is the greatest length of the frame of a block's rows.
+	maxRows = skipHead + sumSize + rowsSize + 256 + sumSize
+)
+
+// Options says how a segment is written.
+type Options struct {
+	// With compresses the frames; nil stores them.
+	With *Compressor
+	// Frame is how many bytes of messages end a frame, at most [FrameSize]; 0 for that.
+	Frame int
+}
+
+// Writer makes one segment. The segment has a temporary name until Commit. A Writer holds a frame of messages, one of
+// payloads and one of other records, each plain and compressed, beside the compressor. The sorted tables take 20 bytes
+// per message and 48 per payload.
+//
+// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
+// payload (order, size, form) changes nothing.
+type Writer struct {
+	fs      vfs.FS
+	context uuid.UUID
+	tmp     string
+	file    vfs.File
+	size    int64 // bytes written
+	err     error
+	with    *Compressor
+	out     []byte
+	limit   int // of a frame
+
+	content []byte // the envelopes of the block, each with its newline
+	rows    []byte
+	start   Row // the first row of the block
+	last    Row
+	first   int64 // rows before the block
+
+	pending  []byte // records that are no messages
+	otherSeq uint64 // of the first of them
+	lastSeq  uint64 // of the last of them
+
+	tables
+	group group
+	known map[Sum]bool // the payloads added so far
+}
+
+// Create begins a segment of a context in a folder. End it with Commit or Abort.
+func Create(fsys vfs.FS, context uuid.UUID, o Options) (*Writer, error) {
+	w := &Writer{fs: fsys, context: context, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize, known: map[Sum]bool{}}
+	if w.with == nil {
+		w.with = NewCompressor(Store, 1)
+	}
+	if o.Frame > 0 {
+		w.limit = min(o.Frame, FrameSize)
+	}
+	var err error
+	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
+		return nil, err
+	}
+	if err := w.write(appendSkip(nil, kindSegment, 0)); err != nil {
+		w.Abort()
+		return nil, err
+	}
+	return w, nil
+}
+
+// Add adds a message: its row without a place, and its envelope without the newline that ends its file, or nil if it is
+// gone. Messages come in the order of line, by the bytes of its id, and position. The caller has checked Size and Sum of
+// the row. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed if b has several lines. After
+// such an error Add accepts other messages.
+func (w *Writer) Add(r Row, b []byte) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case len(b) > MaxMessage:
+		return fmt.Errorf("%w: envelope of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
+	case bytes.IndexByte(b, '\n') >= 0:
+		return fmt.Errorf("%w: envelope of several lines", message.ErrMalformed)
+	case len(w.ids) > 0 && !r.follows(&w.last):
+		return fmt.Errorf("%w: line %s, position %d after line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
+	case len(w.ids) == MaxCount:
+		return fmt.Errorf("%w: %d messages", ErrFull, len(w.ids))
+	}
+	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.limit {
+		if err := w.endBlock(); err != nil {
+			return err
+		}
+	}
+	if r.Gone != Here {
+		r.Size, r.Sum, r.Payloads, b = 0, 0, 0, nil
+	}
+	prev := &w.last
+	if len(w.rows) == 0 {
+		prev, w.start = nil, r
+	}
+	w.rows = appendRow(w.rows, &r, prev)
+	if r.Gone == Here {
+		w.content = append(append(w.content, b...), '\n')
+	}
+	w.addRow(&r)
+	w.last = r
+	return nil
+}
+
+// AddOther adds a record that is no message. Records come in the order of their numbers.
+func (w *Writer) AddOther(o Other) error {
+	switch {
+	case w.err != nil:
+		return w.err
+	case len(o.Kind) > maxKind || len(o.Body) > maxOthers/2:
+		return fmt.Errorf("%w: record of %d bytes", vfs.ErrTooLarge, len(o.Body))
+	case o.Seq <= w.lastSeq:
+		return fmt.Errorf("%w: record %d after record %d", ErrOrder, o.Seq, w.lastSeq)
+	}
+	if len(w.pending) > 0 && len(w.pending)+len(o.Body) > othersSize {
+		if err := w.endOthers(); err != nil {
+			return err
+		}
+	}
+	before := w.lastSeq
+	if len(w.pending) == 0 {
+		before, w.otherSeq = 0, o.Seq
+	}
+	w.pending = o.append(w.pending, before)
+	w.lastSeq = o.Seq
+	return nil
+}
+
+// AddJoint notes a place within the segment at which another one may have ended.
+func (w *Writer) AddJoint(at journal.Spot) { w.joints = append(w.joints, at) }
+
+// AddPayload adds a payload, unless it is there, and returns its name. The error wraps [ErrFull] or vfs.ErrTooLarge.
+func (w *Writer) AddPayload(b []byte) (Sum, error) {
+	sum := SumOf(b)
+	switch {
+	case w.err != nil:
+		return sum, w.err
+	case w.known[sum]:
+		return sum, nil
+	case len(b) > MaxPayload:
+		return sum, fmt.Errorf("%w: payload of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxPayload)
+	case len(w.known) == MaxCount:
+		return sum, fmt.Errorf("%w: %d payloads", ErrFull, len(w.known))
+	}
+	if w.group.full(len(b), w.limit) {
+		if err := w.endGroup(); err != nil {
+			return sum, err
+		}
+	}
+	w.group.add(sum, b)
+	w.known[sum] = true
+	return sum, nil
+}
+
+// HasPayload reports whether a payload was added.
+func (w *Writer) HasPayload(sum Sum) bool { return w.known[sum] }
+
+// Size returns the number of bytes written so far. It excludes data that waits for its frame to fill.
+func (w *Writer) Size() int64 { return w.size }
+
+func (w *Writer) write(b []byte) error {
+	if w.err != nil {
+		return w.err
+	}
+	n, err := w.file.Write(b)
+	w.size += int64(n)
+	if err != nil {
+		w.err = err
+	}
+	return err
+}
+
+// endBlock writes the pending messages and their rows.
+func (w *Writer) endBlock() error {
+	if len(w.rows) == 0 {
+		return nil
+	}
+	s := block{line: w.start.Line, position: w.start.Position, first: w.first, content: int64(len(w.content))}
+	w.out = w.out[:0]
+	if len(w.content) > 0 {
+		w.out = w.with.appendFrame(w.out, w.content)
+	}
+	err := w.writeBlock(s, w.rows)
+	w.content, w.rows = keep(w.content), w.rows[:0]
+	return err
+}
+
+// writeBlock writes the message frame in w.out and the rows that belong to it.
+func (w *Writer) writeBlock(s block, rows []byte) error {
+	s.offset, s.packed = w.size, int64(len(w.out))
+	sum := xxhash.Sum64(w.out)
+	w.out = appendSkip(w.out, kindRows, sumSize+len(rows)+sumSize)
+	w.out = le.AppendUint64(w.out, sum)
+	w.out = append(w.out, rows...)
+	w.out = le.AppendUint64(w.out, placedSum(w.out[s.packed+8:], w.size+s.packed))
+	s.rows = int64(len(w.out)) - s.packed
+	if err := w.write(w.out); err != nil {
+		return err
+	}
+	w.blocks = append(w.blocks, s)
+	w.first = int64(len(w.ids))
+	w.out = keep(w.out)
+	return nil
+}
+
+// keep empties a buffer and drops one that a large message enlarged.
+func keep(b []byte) []byte {
+	if cap(b) > 2*FrameSize {
+		return nil
+	}
+	return b[:0]
+}
+
+func (w *Writer) endGroup() error {
+	if len(w.group.sums) == 0 {
+		return nil
+	}
+	var frame []byte
+	if len(w.group.content) > 0 {
+		frame = w.with.appendFrame(nil, w.group.content)
+	}
+	w.out = w.group.append(w.out[:0], frame, w.size)
+	for i, sum := range w.group.sums {
+		w.payloads = append(w.payloads, payload{sum, w.size, int64(len(w.out)), int64(i)})
+	}
+	w.group.reset()
+	return w.write(w.out)
+}
+
+func (w *Writer) endOthers() error {
+	if len(w.pending) == 0 {
+		return nil
+	}
+	at := w.size
+	w.out = appendSummed(w.out[:0], kindOthers, w.with, w.pending, at)
+	w.others = append(w.others, otherFrame{w.otherSeq, at, int64(len(w.out)), int64(len(w.pending))})
+	w.pending = keep(w.pending)
+	err := w.write(w.out)
+	w.out = keep(w.out)
+	return err
+}
+
+// Commit writes pending data, the state of the context after the last record, and the tables; it syncs the segment,
+// renames it, and syncs the folder. The segment then has the records between two places. It returns its name and its
+// size in bytes. If Commit fails, the segment may exist nevertheless.
+//
+// Crash order: the file is complete and synced before it has its name, and the name is durable before Commit returns.
+// So a file with a segment's name is complete, and a crash leaves at most a temporary name. Callers remove what the
+// segment holds only after Commit.
+func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size int64, err error) {
+	if w.err == nil && (from.Seq >= to.Seq || len(w.pending) > 0 && w.lastSeq > to.Seq) {
+		w.err = fmt.Errorf("%w: records %d to %d", ErrOrder, from.Seq+1, to.Seq)
+	}
+	if w.err != nil {
+		w.Abort()
+		return "", 0, w.err
+	}
+	err = errors.Join(w.endBlock(), w.endGroup(), w.endOthers())
+	foot := footer{context: w.context, from: from, to: to, state: w.size}
+	if err == nil {
+		err = w.write(appendSummed(nil, kindState, w.with, slices.Concat(foot.place(nil), state), w.size))
+	}
+	if err == nil {
+		_, err = w.tables.write(foot, w.size, w.write)
+	}
+	if err == nil {
+		err = w.file.Sync()
+	}
+	if err != nil {
+		w.Abort()
+		return "", 0, err
+	}
+	err = w.file.Close()
+	w.file = nil
+	name = NameOf(from, to).File()
+	if err == nil {
+		err = w.fs.Rename(w.tmp, name)
+	}
+	if err != nil {
+		_ = w.fs.Remove(w.tmp)
+		w.err = err
+		return "", 0, err
+	}
+	if err = w.fs.SyncDir("."); err != nil {
+		w.err = err
+		return "", 0, err
+	}
+	w.err = fmt.Errorf("segment %s: %w", name, os.ErrClosed)
+	return name, w.size, nil
+}
+
+// Abort removes the unfinished segment. After Commit it does nothing.
+func (w *Writer) Abort() {
+	if w.file == nil {
+		return
+	}
+	_ = w.file.Close()
+	w.file = nil
+	_ = w.fs.Remove(w.tmp)
+	if w.err == nil {
+		w.err = fmt.Errorf("segment: %w", os.ErrClosed)
+	}
+}
