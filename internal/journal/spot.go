@@ -1,4 +1,4 @@
-// Package journal reads and writes the open logs of a context: the records that commit.
+// Package journal has what the files of a history share: the places in it.
 package journal
 
 // Spot is a place in the history of a context: the number of a record, and its chain. The record after it has the next

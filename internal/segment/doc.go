@@ -8,7 +8,7 @@
 // A block is one message frame and the rows of its messages. A [Row] says everything about a message but its content;
 // reading rows decompresses nothing. The directory maps a line and position to a block, the id table maps an id to a
 // message. The package reads both in pages. So the cost of opening a segment is constant, and the cost of a look-up grows
-// with the logarithm of the number of messages. docs/FORMAT.md, "Segments", specifies the bytes.
+// with the logarithm of the number of messages.
 //
 // [Create] makes a segment, [Open] reads one, [Rewrite] makes one of several. Blocks describe themselves: [Salvage]
 // opens a damaged segment and rebuilds its tables.

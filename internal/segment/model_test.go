@@ -64,8 +64,8 @@ func makeEntry(line, n int, seq uint64, text string) entry {
 	}
 	b := e.AppendTo(nil)
 	return entry{Row{
-		Line: e.Line, Position: e.Position, Seq: seq, ID: e.ID, At: e.StoredAt.UnixMicro(), Size: int64(len(b)), Sum: message.Sum(b), Payloads: e.Payloads,
-		More: seq%5 == 2,
+		Line: e.Line, Position: e.Position, Seq: seq, ID: e.ID, At: e.StoredAt.UnixMicro(), Size: int64(len(b)), Sum: message.Sum(b),
+		Payloads: e.Payloads, More: seq%5 == 2,
 	}, b}
 }
 

@@ -19,7 +19,8 @@ import (
 // draw makes the records of one segment: messages of several lines with holes, versions of messages of an earlier
 // history, other records, and payloads.
 func draw(t *rapid.T, from uint64, before *history) *history {
-	h := &history{from: from, to: from + uint64(rapid.IntRange(0, 60).Draw(t, "records")), state: []byte(noise(rapid.IntRange(0, 300).Draw(t, "state"), from))}
+	h := &history{from: from, to: from + uint64(rapid.IntRange(0, 60).Draw(t, "records"))}
+	h.state = []byte(noise(rapid.IntRange(0, 300).Draw(t, "state"), from))
 	next := map[int]int{}
 	if before != nil {
 		for _, e := range before.entries {
@@ -121,7 +122,8 @@ func rewritten(t tb, fsys vfs.FS, in []*Segment, x *Rewrite, o Options) *Segment
 
 // sample is a history with all kinds of records, in several blocks.
 func sample() *history {
-	h := &history{from: 1, to: 40, state: []byte(`{"some":"state"}`), payloads: [][]byte{[]byte(noise(300, 1)), []byte("a short one"), {}}, joints: []uint64{10}}
+	h := &history{from: 1, to: 40, state: []byte(`{"some":"state"}`), joints: []uint64{10}}
+	h.payloads = [][]byte{[]byte(noise(300, 1)), []byte("a short one"), {}}
 	for n := range 20 {
 		h.entries = append(h.entries, makeEntry(1, n, uint64(n+1), noise(60, uint64(n))))
 	}
@@ -157,7 +159,8 @@ func TestErase(t *testing.T) {
 			Other:   func(o *Other) bool { return o.Kind != "trim" },
 		}, o)
 		h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return e.row.Line == lineID(1) && e.row.Position >= 12 })
-		h.entries[6] = entry{row: Row{Line: lineID(1), Position: 6, Seq: 7, ID: messageID(1, 6), At: h.entries[6].row.At, More: h.entries[6].row.More, Gone: Erased}}
+		gone := &h.entries[6].row
+		gone.Gone, gone.Size, gone.Sum, gone.Payloads = Erased, 0, 0, 0
 		h.payloads = h.payloads[:3]
 		h.others = h.others[:2]
 		h.check(t, erased)
@@ -184,7 +187,8 @@ func TestRewriteOfDamage(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, rescue := range []func(*Row) []byte{nil, func(r *Row) []byte { return h.entries[r.Position].envelope }} {
-		s := rewritten(t, disk, []*Segment{open(t, disk, name)}, &Rewrite{Rescue: rescue, Fate: func(*Row) Fate { return Keep }}, Options{Frame: 700})
+		x := &Rewrite{Rescue: rescue, Fate: func(*Row) Fate { return Keep }}
+		s := rewritten(t, disk, []*Segment{open(t, disk, name)}, x, Options{Frame: 700})
 		want := sample()
 		if rescue == nil {
 			r := &want.entries[8].row
@@ -230,7 +234,8 @@ func TestOrder(t *testing.T) {
 	if _, _, err := w.Commit(spotAt(3), spotAt(3), nil); !errors.Is(err, ErrOrder) {
 		t.Errorf("a segment without records: %v", err)
 	}
-	if _, _, err := Bounds([]*Segment{open(t, disk, h.write(t, disk, Options{})), open(t, disk, h.write(t, disk, Options{}))}); !errors.Is(err, ErrOrder) {
+	twice := []*Segment{open(t, disk, h.write(t, disk, Options{})), open(t, disk, h.write(t, disk, Options{}))}
+	if _, _, err := Bounds(twice); !errors.Is(err, ErrOrder) {
 		t.Errorf("segments that are no neighbours: %v", err)
 	}
 }
@@ -247,7 +252,8 @@ func TestNames(t *testing.T) {
 		}
 	}
 	for _, name := range []string{
-		"", "1-250.zst", "0-3-00000000.zst", "3-2-00000000.zst", "01-2-00000000.zst", "1-2-0000000A.zst", "1-2-1.zst", "1-2-00000000", "1-2-000000000.zst",
+		"", "1-250.zst", "0-3-00000000.zst", "3-2-00000000.zst", "01-2-00000000.zst", "1-2-0000000A.zst", "1-2-1.zst", "1-2-00000000",
+		"1-2-000000000.zst",
 		"+1-2-00000000.zst", "1-2-00000000.zst.zst", "-1-2-00000000.zst", "1-99999999999999999999-00000000.zst", "../1-2-00000000.zst",
 	} {
 		if n, ok := ParseName(name); ok {
@@ -291,7 +297,7 @@ func TestZstdcat(t *testing.T) {
 	}
 }
 
-// TestBounds: a segment keeps the limits of its frames: a message above them stands alone.
+// TestLargeMessages: a segment keeps the limits of its frames: a message above them stands alone.
 func TestLargeMessages(t *testing.T) {
 	disk := crashfs.New()
 	h := &history{from: 1, to: 9}
@@ -310,7 +316,7 @@ func TestLargeMessages(t *testing.T) {
 	}
 }
 
-// TestForeignID: an id or position that is not there is not found, next to each that is.
+// TestNotFound: an id or position that is not there is not found, next to each that is.
 func TestNotFound(t *testing.T) {
 	disk := crashfs.New()
 	h := sample()

@@ -144,7 +144,7 @@ type Span struct {
 	Least, Greatest uuid.UUID
 }
 
-// Dense reports whether a span of n messages has one at each position.
+// add takes the next message of the line into the span.
 func (s *Span) add(r *Row) {
 	s.To = r.Position + 1
 	if bytes.Compare(r.ID[:], s.Least[:]) < 0 {
