@@ -119,12 +119,20 @@ func (d *Dir) MakeFolderWay(name string) error {
 	return nil
 }
 
-// RemoveFolder removes a branch folder if it is empty; a user may keep a file there. The caller holds the context's
-// lock.
-func (d *Dir) RemoveFolder(name string) {
-	if ValidFolder(name) && d.FS.Remove(Messages+"/"+name) == nil {
-		d.ForgetFolders()
+// RemoveFolder removes a branch folder if it is there and empty; a user may keep a file there. The caller holds the
+// context's lock.
+func (d *Dir) RemoveFolder(name string) error {
+	if !ValidFolder(name) {
+		return nil
 	}
+	err := d.FS.Remove(Messages + "/" + name)
+	switch {
+	case err == nil:
+		d.ForgetFolders()
+	case errors.Is(err, fs.ErrNotExist), errors.Is(err, fs.ErrExist): // ErrExist: it is not empty
+		return nil
+	}
+	return err
 }
 
 // ForgetFolders drops the open branch folders, since their names may belong to others now. A folder in use closes after

@@ -157,7 +157,9 @@ func (a *arrangement) clearFiles(ctx stdcontext.Context, of func(*foldLine) bool
 		dir := a.log.dir
 		for folder := range cleared {
 			if seq, err := a.log.Seq(); err == nil && seq == a.x.Seq { // else a writer may be about to create a file
-				dir.RemoveFolder(folder)
+				if err := dir.RemoveFolder(folder); err != nil {
+					return err
+				}
 			}
 			if err := dir.FS.SyncDir(ctxfolder.Messages + "/" + folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return err

@@ -127,7 +127,9 @@ func forgetLines(ctx context.Context, c *engine.Context, marked map[uuid.UUID]bo
 		gone := false
 		for _, l := range current.Lines {
 			if !slices.ContainsFunc(m.Lines, func(stays ctxfolder.Line) bool { return stays.Folder == l.Folder }) {
-				c.Dir.RemoveFolder(l.Folder)
+				if err := c.Dir.RemoveFolder(l.Folder); err != nil {
+					return err
+				}
 				gone = true
 			}
 		}

@@ -2,7 +2,10 @@ package trash_test
 
 import (
 	"errors"
+	"io/fs"
 	"math/rand/v2"
+	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -68,4 +71,32 @@ func TestPurgeUnread(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestPurgedFolderStays: if the folder of a purged branch, which bears its name, cannot be removed, the purge says so, and
+// the next one removes it.
+func TestPurgedFolderStays(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, c.Active(), 3)
+	kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 2)), 2)
+	kit.Check(t, c.Remove(ctx, "alt"), c.Close())
+	const folder = "messages/branch-alt"
+	disk.Fail(func(o crashfs.Op) error {
+		if o.Kind == crashfs.KindRemove && strings.HasSuffix(o.Path, folder) {
+			return syscall.EIO
+		}
+		return nil
+	})
+	if err := kit.CollectAll(s, 0); !errors.Is(err, syscall.EIO) {
+		t.Errorf("the purge says %v", err)
+	}
+	disk.Fail(nil)
+	kit.Check(t, kit.CollectAll(s, 0))
+	if _, err := disk.Lstat("disk/" + c.ID().String() + "/" + folder); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder is still there: %v", err)
+	}
+	kit.Check(t, s.Close())
 }

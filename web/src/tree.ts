@@ -47,9 +47,11 @@ export function forest(branches: Branch[], removed: Removed[]): Forest {
       colour: b.active ? 'r1' : turn,
     });
   }
+  const earlier = new Set<Node>();
   for (const n of nodes.values()) {
     const p = nodes.get(n.branch?.from ?? '');
-    if (p) attach(n, p);
+    if (p && earlier.has(p)) attach(n, p);
+    earlier.add(n);
   }
   const trash: Node[] = [];
   for (const r of removed) {
@@ -89,11 +91,9 @@ export function inCommon(branches: Branch[], l: Branch, r: Branch): number {
   return n;
 }
 
-function attach(child: Node, to: Node): boolean {
-  for (let p: Node | undefined = to; p; p = p.parent) if (p === child) return false;
+function attach(child: Node, to: Node): void {
   child.parent = to;
   to.children.push(child);
-  return true;
 }
 
 function everything(roots: Node[]): Node[] {

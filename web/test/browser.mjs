@@ -22,7 +22,7 @@ const executablePath = find();
 /** Why a test is skipped, or false. */
 export const skip = executablePath ? false : 'no Chromium: install it, or name one in CHROMIUM';
 
-export const patience = Number(process.env.PATIENCE ?? 30_000); // ms that a condition may take on a busy machine
+export const patience = Number(process.env.PATIENCE ?? 180_000); // ms that a condition may take on a busy machine
 
 /** Starts a browser that reaches only this machine. */
 export async function launch() {

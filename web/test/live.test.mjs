@@ -55,7 +55,7 @@ const kinds = (sample) => {
   return screensOf(sample).filter((screen, i, all) => screen.then || all.findIndex((other) => of(other) === of(screen)) === i);
 };
 
-describe('the open page', { skip, timeout: 600_000 }, () => {
+describe('the open page', { skip, timeout: 3_600_000 }, () => {
   let browser;
   let store;
   let sample;

@@ -8,7 +8,7 @@ import { goTo, launch, ready, show, skip, until, windowOf } from './browser.mjs'
 import { fill } from './sessions.mjs';
 import { Store } from './store.mjs';
 
-describe('tasks', { skip, timeout: 600_000 }, () => {
+describe('tasks', { skip, timeout: 3_600_000 }, () => {
   let browser;
   let server;
   let sample;
