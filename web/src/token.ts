@@ -2,7 +2,7 @@
 // this tab: a cookie would go to every other server of this machine, and localStorage would outlive the tab.
 const key = 'ctxdir.token';
 const channel = 'ctxdir.token';
-const patience = 150; // ms in which another tab may answer
+const patience = 150; // ms after which the page asks for the link; another tab may answer later
 
 export function stored(): string {
   return sessionStorage.getItem(key) ?? '';
@@ -20,12 +20,21 @@ export function takeFromAddress(): void {
   if (location.hash) history.replaceState(history.state, '', location.pathname + location.search);
 }
 
-/** Asks the open tabs of this origin for the token, and answers those that ask later. */
+/**
+ * Asks the open tabs of this origin for the token, and answers those that ask later. If a tab is too busy to answer soon,
+ * the page begins anew with its answer.
+ */
 export function ask(): Promise<string> {
   const tabs = new BroadcastChannel(channel);
   return new Promise((resolve) => {
+    let late = false;
     const done = (token: string) => {
       clearTimeout(timer);
+      if (late && token && !stored()) {
+        keep(token);
+        location.reload();
+      }
+      late = true;
       resolve(token);
     };
     const timer = setTimeout(() => done(''), patience);

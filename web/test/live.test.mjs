@@ -154,6 +154,19 @@ describe('the open page', { skip, timeout: 3_600_000 }, () => {
     await Promise.all(tabs.map((tab) => shownText(tab, 'To all of you')));
   });
 
+  test('gives its token to a new tab when it is busy, too', async () => {
+    const c = conversation(5);
+    const first = await open(c);
+    const tab = await first.context().newPage();
+    const busy = first.evaluate(() => {
+      document.title = 'busy';
+      for (const end = performance.now() + 3000; performance.now() < end; );
+    });
+    await tab.goto(server.origin + c.path);
+    await tab.locator('.turn').first().waitFor();
+    await busy;
+  });
+
   test('shows in the Library that an agent works, without a reload', async () => {
     const page = await open({ path: '/', ready: 'a.row' });
     const id = store.create({ title: 'Dredge the channel', labels: { tool: 'claude-code' } });

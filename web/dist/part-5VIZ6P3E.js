@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-YUJFK4VD.js";import"./part-L2KPZRC5.js";import"./part-L7MOAP5K.js";import"./part-NMVJF53X.js";import"./part-SYUJMI46.js";import"./part-KB6NE555.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
