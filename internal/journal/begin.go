@@ -1,0 +1,71 @@
+package journal
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/uuid"
+)
+
+// Errors that callers distinguish.
+var (
+	// ErrDamaged is wrapped by errors about a log, or a part of it, that differs from what was written.
+	ErrDamaged = errors.New("damaged log")
+	// ErrVersion is wrapped by errors about a log of a version that this program does not know.
+	ErrVersion = errors.New("unsupported log format")
+	// ErrDurability reports a failed sync. Whether the records are on disk is unknown, and they are not acknowledged.
+	ErrDurability = errors.New("not made durable")
+)
+
+const version = "log/1"
+
+// Beginning is the body of a log's first record: the place from which it goes on, and the state of the context there.
+type Beginning struct {
+	Version   string          `json:"ctxdir"`
+	Context   uuid.UUID       `json:"context"`
+	Store     uuid.UUID       `json:"store"`
+	Number    uint64          `json:"number"` // of the log: one more than that of the one before
+	Seq       uint64          `json:"seq"`
+	Chain     string          `json:"chain"`
+	State     json.RawMessage `json:"state"`
+	CreatedAt time.Time       `json:"created_at"`
+
+	at Spot
+}
+
+// Spot returns the place from which the log goes on.
+func (b *Beginning) Spot() Spot { return b.at }
+
+// encode returns the whole record.
+func (b *Beginning) encode(at Spot) ([]byte, error) {
+	b.Version, b.Seq, b.Chain, b.at = version, at.Seq, Hex(at.Chain), at
+	body, err := json.Marshal(b)
+	if err != nil {
+		return nil, err
+	}
+	h := Head{Prev: at.Chain, Seq: at.Seq, Kind: Begin, Len: int64(len(body)), Sum: message.Sum(body)}
+	return appendRecord(nil, &h, body), nil
+}
+
+func parseBeginning(body []byte) (b Beginning, err error) {
+	if err := jsonv2.Unmarshal(body, &b, message.Verbatim...); err != nil {
+		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
+	}
+	if b.Version != version {
+		return b, fmt.Errorf("%w: log is %q, wanted %q", ErrVersion, b.Version, version)
+	}
+	chain, ok := parseHex([]byte(b.Chain))
+	if b.at = (Spot{b.Seq, chain}); !ok || b.Seq > MaxSeq {
+		return b, fmt.Errorf("%w: begin record of number %d and chain %q", ErrDamaged, b.Seq, b.Chain)
+	}
+	return b, nil
+}
+
+// ending is the body of a log's last record.
+type ending struct {
+	Next string `json:"next"` // the file of the log that continues
+}

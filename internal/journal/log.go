@@ -1,0 +1,345 @@
+package journal
+
+import (
+	"bytes"
+	"crypto/rand"
+	"encoding/hex"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"strconv"
+	"strings"
+	"syscall"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
+)
+
+// Log is an open log. Its reader, and its writer, who holds the lock of the context, call the methods one at a time;
+// [Log.SyncTo] may run at the same time as any of them.
+type Log struct {
+	dir  vfs.FS
+	name string
+	f    vfs.File
+	info fs.FileInfo
+
+	from  Spot            // the place from which it goes on
+	state json.RawMessage // of the context there; nil if the begin record is damaged
+	first int64           // where the first record after the begin record starts
+
+	at        Spot   // the place after the last record that was read or written
+	end       int64  // where that record ends
+	next      string // the log that continues, from the end record; the log ends with that
+	allocated int64  // the file is known to be preallocated up to here
+	checked   bool   // the space after end is blank, or was when last read
+
+	sync  *syncer
+	doubt *doubt
+
+	durable  recordEnd   // every record up to this one is durable; its end is 0 while the begin record may not be
+	unproven []recordEnd // the records after it
+	covered  bool        // a sync of f covers them
+}
+
+const (
+	prefix = "log-"
+	suffix = ".jsonl"
+	token  = 8 // hexadecimal digits
+)
+
+// NewName returns a name for the log with a number. No other log has it, whatever history it belongs to.
+func NewName(number uint64) string {
+	var b [token / 2]byte
+	_, _ = rand.Read(b[:]) // it never fails
+	return prefix + hex.EncodeToString(b[:]) + "-" + strconv.FormatUint(number, 10) + suffix
+}
+
+// ParseName returns the number of the log with a name. ok is false for other files.
+func ParseName(name string) (number uint64, ok bool) {
+	s, ok := strings.CutPrefix(name, prefix)
+	if ok {
+		s, ok = strings.CutSuffix(s, suffix)
+	}
+	if !ok || len(s) < token+2 || s[token] != '-' {
+		return 0, false
+	}
+	if _, ok := parseHexDigits([]byte(s[:token])); !ok {
+		return 0, false
+	}
+	digits := s[token+1:]
+	number, err := strconv.ParseUint(digits, 10, 63)
+	return number, err == nil && number > 0 && strconv.FormatUint(number, 10) == digits
+}
+
+// ErrBlank means that a log has no record yet. It was preallocated, or a crash tore its beginning.
+var ErrBlank = fmt.Errorf("the log has not begun: %w", fs.ErrNotExist)
+
+// Open opens a log of a context's folder and reads its begin record. The error wraps fs.ErrNotExist, [ErrBlank],
+// [ErrVersion], or [ErrDamaged] if there is nothing to read. If only the begin record is damaged, the first record says
+// where the log goes on.
+func Open(dir vfs.FS, name string) (*Log, error) {
+	f, err := dir.OpenFile(name, os.O_RDWR)
+	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
+		f, err = dir.OpenFile(name, os.O_RDONLY)
+	}
+	if err != nil {
+		return nil, err
+	}
+	l := &Log{dir: dir, name: name, f: f, sync: &syncer{}, doubt: &doubt{}}
+	if l.info, err = f.Stat(); err == nil && !l.info.Mode().IsRegular() {
+		err = fmt.Errorf("%w: %w", ErrDamaged, vfs.ErrNotRegular)
+	}
+	if err == nil {
+		err = l.readBeginning()
+	}
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
+	}
+	return l, nil
+}
+
+func (l *Log) readBeginning() error {
+	size := l.info.Size()
+	h, body, err := l.readBody(0, size)
+	switch {
+	case err == nil && h.Kind == Begin:
+		b, err := parseBeginning(body)
+		if err != nil {
+			return err
+		}
+		l.from, l.state, l.first = b.at, b.State, h.Size()
+	case err == nil || errors.Is(err, ErrDamaged):
+		if err := l.findBeginning(size); err != nil {
+			return err
+		}
+	default:
+		return err
+	}
+	l.at, l.end, l.allocated = l.from, l.first, size
+	l.durable = recordEnd{seq: l.from.Seq}
+	return nil
+}
+
+// findBeginning begins at the first whole record, since there is no whole begin record.
+func (l *Log) findBeginning(size int64) error {
+	r := &reader{f: l.f, size: size}
+	rec, ok, err := r.whole(0)
+	if err == nil && !ok {
+		rec, ok, err = r.resync(0, 0)
+	}
+	if err != nil {
+		return err
+	}
+	torn, err := r.torn(0, size)
+	if ok {
+		// The begin record is missing behind a whole record if a write of both was interrupted; a mark says that it was not.
+		var damaged bool
+		if damaged, err = r.damaged(0, rec, rec.Seq-1, nil); damaged {
+			l.from, l.first = Spot{rec.Seq - 1, rec.Prev}, rec.Off
+			return err
+		}
+		torn = !damaged
+	}
+	switch {
+	case err != nil:
+		return err
+	case torn:
+		return ErrBlank
+	}
+	return fmt.Errorf("%w: nothing in it is whole", ErrDamaged)
+}
+
+// Close closes the file.
+func (l *Log) Close() error { return l.f.Close() }
+
+// Name returns the name of the file.
+func (l *Log) Name() string { return l.name }
+
+// From returns the place from which the log goes on.
+func (l *Log) From() Spot { return l.from }
+
+// At returns the place after the last record that was read or written.
+func (l *Log) At() Spot { return l.at }
+
+// State returns the state of the context where the log begins; nil if that is damaged.
+func (l *Log) State() json.RawMessage { return l.state }
+
+// Next returns the name of the log that continues this one; empty if none does.
+func (l *Log) Next() string { return l.next }
+
+// Len returns the length of the records after the begin record, in bytes.
+func (l *Log) Len() int64 { return l.end - l.first }
+
+// Tail says what follows the last whole commit of a log.
+type Tail int
+
+// The values of Tail.
+const (
+	Clean   Tail = iota // blank space
+	Torn                // what an interrupted write may have left
+	Damaged             // something else
+)
+
+// Read calls f for each record after the last known one, and gap where some are missing. A commit of several records
+// counts whole, or not at all if it is the last one and torn. Read ends with the end record, for which
+// it does not call f. durable, if it is not nil, has proofs besides those in the log.
+func (l *Log) Read(durable Proof, f func(Record) error, gap func(lost uint64)) (Tail, error) {
+	size, err := vfs.Size(l.f)
+	if err != nil {
+		return Damaged, err
+	}
+	r := &reader{f: l.f, size: size}
+	defer r.giveBack(r.borrow())
+	var commit []Record // a part of one
+	end, clean, err := r.scan(l.end, l.at, l.checked, durable, func(rec Record) error {
+		if l.next != "" {
+			return fmt.Errorf("%w: record %d follows the end of %s", ErrDamaged, rec.Seq, l.name)
+		}
+		if rec.More {
+			rec.Body = bytes.Clone(rec.Body)
+			commit = append(commit, rec)
+			return nil
+		}
+		if err := l.takeAll(commit, f); err != nil {
+			return err
+		}
+		commit = nil
+		return l.take(rec, f)
+	}, gap)
+	l.allocated, l.checked = max(l.allocated, size), clean && commit == nil
+	if err != nil || l.checked {
+		return Clean, err
+	}
+	if torn, err := r.torn(end, size); err != nil || torn {
+		return Torn, err
+	}
+	return Damaged, l.takeAll(commit, f) // its last record was there
+}
+
+func (l *Log) takeAll(records []Record, f func(Record) error) error {
+	for _, rec := range records {
+		if err := l.take(rec, f); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// take passes a record on and makes it the last known one.
+func (l *Log) take(rec Record, f func(Record) error) error {
+	if rec.Kind == End {
+		var e ending
+		if err := jsonv2.Unmarshal(rec.Body, &e, message.Verbatim...); err != nil {
+			return fmt.Errorf("%w: end record: %w", ErrDamaged, err)
+		}
+		if _, ok := ParseName(e.Next); !ok {
+			return fmt.Errorf("%w: %s is continued by %q", ErrDamaged, l.name, e.Next)
+		}
+		l.next = e.Next
+	} else if err := f(rec); err != nil {
+		return err
+	}
+	l.at, l.end = rec.Spot(), rec.Off+rec.Size()
+	l.pass(recordEnd{rec.Seq, l.end}, rec.Mark)
+	return nil
+}
+
+// Unchanged reports whether nothing was written since the log was last read or written. One byte shows it: each writer
+// begins at the end of the previous record and leaves blank space after its own.
+func (l *Log) Unchanged() bool {
+	var b [1]byte
+	if !l.checked {
+		return false
+	}
+	n, _ := l.f.ReadAt(b[:], l.end)
+	return n == 1 && b[0] == '\n'
+}
+
+// IsThere reports whether the folder still has this file under its name.
+func (l *Log) IsThere() bool {
+	now, err := l.dir.Lstat(l.name)
+	return err == nil && vfs.SameFile(now, l.info)
+}
+
+// firstRead is how many bytes of a record are read before its length is known: all of most records.
+const firstRead = 2 << 10
+
+// ReadBody returns the body of the record at an offset. The error wraps [ErrDamaged] if there is no whole record.
+func (l *Log) ReadBody(off int64) ([]byte, error) {
+	size, err := vfs.Size(l.f)
+	if err != nil {
+		return nil, err
+	}
+	_, b, err := l.readBody(off, size)
+	return b, err
+}
+
+func (l *Log) readBody(off, size int64) (Head, []byte, error) {
+	h, b, err := l.readRecord(off, size)
+	if err != nil {
+		return h, nil, err
+	}
+	b = b[headSize:]
+	return h, b[:h.Len:h.Len], nil
+}
+
+// readRecord returns a whole record, head included.
+func (l *Log) readRecord(off, size int64) (Head, []byte, error) {
+	bad := func() error { return fmt.Errorf("%w: %s has no whole record at byte %d", ErrDamaged, l.name, off) }
+	b := make([]byte, max(min(size-off, firstRead), 0))
+	n, err := l.f.ReadAt(b, off)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return Head{}, nil, err
+	}
+	b = b[:n]
+	h, ok := parseHead(b)
+	if !ok || off+h.Size() > size || vfs.HasHole(l.f, off, off+h.Size()) { // do not allocate by an unchecked length
+		return h, nil, bad()
+	}
+	if rest := h.Size() - int64(n); rest > 0 {
+		b = append(b, make([]byte, rest)...)
+		if m, err := l.f.ReadAt(b[n:], off+int64(n)); int64(m) < rest {
+			if err != nil && !errors.Is(err, io.EOF) {
+				return h, nil, err
+			}
+			return h, nil, bad()
+		}
+	}
+	b = b[:h.Size():h.Size()]
+	if body := b[headSize:]; !ended(body[h.Len:]) || message.Sum(body[:h.Len]) != h.Sum {
+		return h, nil, bad()
+	}
+	return h, b, nil
+}
+
+// isBlank reports whether the file has nothing but newlines from an offset to its end.
+func (l *Log) isBlank(off int64) (bool, error) {
+	size, err := vfs.Size(l.f)
+	if err != nil {
+		return false, err
+	}
+	r := &reader{f: l.f, size: size}
+	defer r.giveBack(r.borrow())
+	return r.blank(off)
+}
+
+// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file
+// system's journal, so that it is slower than the others. Opening a context reads the space, at 10 GB/s.
+const maxSpace = 512 << 10
+
+// page is how many bytes a file system writes whole or not at all, or a part of that number.
+const page = 4 << 10
+
+// space returns how many newlines to preallocate after a log that will end at end. It doubles the log, within bounds: a
+// small context's log stays small, and a large one seldom changes its size. It fills the last page: a crash that takes
+// back a later write's growth of the file then leaves the file's end there, too (see torn).
+func space(end int64) int {
+	laid := end + min(max(end, page), maxSpace)
+	return int((laid+page-1)/page*page - end)
+}
+
+func blankSpace(n int) []byte { return bytes.Repeat([]byte{'\n'}, n) }
