@@ -25,20 +25,25 @@ for (const file of result.outputFiles) {
   named[name.replace(/-[^-]*$/, '') + '.' + kind] = name;
   await writeFile(path.join('dist', name), file.contents);
 }
+
+// What a screen loads: a chunk and those that it imports at once.
+const outputs = Object.fromEntries(Object.entries(result.metafile.outputs).map(([k, v]) => [path.basename(k), v]));
+const follow = (name, all) => {
+  if (all.has(name)) return all;
+  all.add(name);
+  for (const i of outputs[name].imports) if (i.kind === 'import-statement') follow(path.basename(i.path), all);
+  return all;
+};
+const chunkOf = (source) => Object.keys(outputs).find((name) => outputs[name].entryPoint === source);
+const first = follow(named['page.js'], new Set());
+// The document names the chunks of the screens that open most, so that they come at once and not one after the other.
+const soon = new Set(first);
+for (const source of ['src/library.tsx', 'src/conversation.tsx', 'src/markdown.ts']) follow(chunkOf(source), soon);
+const preloads = [...soon].filter((name) => name !== named['page.js']).sort().map((name) => `<link rel="modulepreload" href="/assets/${name}">\n`);
 const html = (await readFile('src/page.html', 'utf8'))
-  .replace('{style}', named['style.css']).replace('{page}', named['page.js']).replace('{worker}', named['worker.js']);
+  .replace('{style}', named['style.css']).replace('{page}', named['page.js']).replace('{worker}', named['worker.js']).replace('{preloads}\n', preloads.join(''));
 await writeFile('dist/index.html', html);
 await writeFile('dist/icon.svg', await readFile('src/icon.svg'));
-
-// What the first screen loads: the entry and the chunks that it imports at once.
-const outputs = Object.fromEntries(Object.entries(result.metafile.outputs).map(([k, v]) => [path.basename(k), v]));
-const first = new Set();
-const follow = (name) => {
-  if (first.has(name)) return;
-  first.add(name);
-  for (const i of outputs[name].imports) if (i.kind === 'import-statement') follow(path.basename(i.path));
-};
-follow(named['page.js']);
 let firstSize = 0;
 for (const file of result.outputFiles) if (first.has(path.basename(file.path))) firstSize += gzipSync(file.contents, { level: 9 }).length;
 

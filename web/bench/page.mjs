@@ -177,11 +177,11 @@ await fresh(async (context) => {
     const s = document.querySelector('.talk > .scroll');
     s.scrollTop = s.scrollHeight / 2;
   });
-  await reader.waitForTimeout(500);
+  await reader.waitForLoadState('networkidle'); // what is around it has come
   await reader.evaluate(() => {
     window.shift = 0;
     new PerformanceObserver((list) => {
-      for (const e of list.getEntries()) window.shift += e.value;
+      for (const e of list.getEntries()) if (e.sources.some((s) => s.node?.parentElement?.closest('.turns'))) window.shift += e.value; // not the count of new messages
     }).observe({ type: 'layout-shift' });
   });
   const delays = [];

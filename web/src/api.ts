@@ -50,8 +50,23 @@ async function send(method: string, url: string, body?: unknown, abort?: AbortSi
   throw new Problem(answer.status, p.code ?? 'internal', p.detail ?? answer.statusText, p.matches);
 }
 
+/** Answers that were asked for before the screen that wants them was there. */
+const early = new Map<string, Promise<unknown>>();
+
 export async function get<T>(path: string, query?: Query, abort?: AbortSignal): Promise<T> {
-  return (await send('GET', address(path, query), undefined, abort)).json() as Promise<T>;
+  const url = address(path, query);
+  const asked = early.get(url);
+  early.delete(url);
+  if (asked) return asked as Promise<T>;
+  return (await send('GET', url, undefined, abort)).json() as Promise<T>;
+}
+
+/** Asks for what a screen is about to get, which takes the answer once; undefined if it failed, as the screen will say. */
+export function ahead<T>(path: string, query?: Query): Promise<T | undefined> {
+  const url = address(path, query);
+  const asked = get<T>(path, query);
+  early.set(url, asked);
+  return asked.catch(() => void early.delete(url));
 }
 
 export async function post<T>(path: string, body: unknown, abort?: AbortSignal): Promise<T> {

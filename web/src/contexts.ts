@@ -2,9 +2,33 @@
 import { signal } from '@preact/signals';
 import { get, type Context, type ContextList } from './api';
 
-const page = 200;
+const page = 60;
 
 export type Conditions = Record<string, string | boolean | string[] | undefined>;
+
+const day = 86_400_000;
+
+/** The time from which contexts are listed, for a number of days. */
+export function since(days: string | null): string | undefined {
+  const n = Number(days);
+  if (!days || !Number.isFinite(n)) return undefined;
+  const midnight = new Date();
+  midnight.setHours(0, 0, 0, 0);
+  return new Date(midnight.getTime() - n * day).toISOString();
+}
+
+/** The conditions that the address of the Library names. */
+export function conditionsOf(q: URLSearchParams): Conditions {
+  const title = q.get('title');
+  return {
+    sort: q.get('sort') ?? 'updated', tool: q.get('tool') ?? '', model: q.get('model') ?? '',
+    title: title ? `*${title.replace(/[*?[\]\\]/g, '?')}*` : '',
+    label: [q.get('project') && 'project=' + q.get('project'), q.get('label')].filter((l): l is string => !!l), since: since(q.get('since')),
+  };
+}
+
+/** The question for the first page. */
+export const firstPage = (c: Conditions) => ({ ...c, limit: page, cursor: '', outline: true });
 
 export function contextList() {
   const list = signal<Context[]>([]);
@@ -16,7 +40,7 @@ export function contextList() {
   let abort = new AbortController();
 
   const ask = (cursor: string, a: AbortController): Promise<ContextList> =>
-    get<ContextList>('/contexts', { ...conditions, limit: page, cursor, outline: true }, a.signal);
+    get<ContextList>('/contexts', { ...firstPage(conditions), cursor }, a.signal);
   const say = (e: unknown, a: AbortController): void => {
     if (!a.signal.aborted) failed.value = e instanceof Error ? e.message : String(e);
   };

@@ -5,16 +5,6 @@ import { changed, go, query } from './route';
 import { T } from './text';
 
 const days: [string, string][] = [['1', 'Today and yesterday'], ['7', '7 days'], ['30', '30 days']];
-const day = 86_400_000;
-
-/** The time from which contexts are listed, for a number of days. */
-export function since(days: string | null): string | undefined {
-  const n = Number(days);
-  if (!days || !Number.isFinite(n)) return undefined;
-  const midnight = new Date();
-  midnight.setHours(0, 0, 0, 0);
-  return new Date(midnight.getTime() - n * day).toISOString();
-}
 
 /** Conditions of the Library: a field for titles, and what the loaded contexts have to choose from. */
 export function Filters({ contexts }: { contexts: Context[] }) {

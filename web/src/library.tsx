@@ -2,8 +2,8 @@ import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { labelAll, trashAll } from './actions';
 import type { Context, Live } from './api';
-import { contextList } from './contexts';
-import { Filters, since } from './filters';
+import { conditionsOf, contextList } from './contexts';
+import { Filters } from './filters';
 import { Badge, Icon } from './icons';
 import { useKeys } from './keys';
 import { changes, live, now } from './live';
@@ -35,11 +35,8 @@ export function Library(_: { parts: string[] }) {
   const conditions = ['sort', 'title', 'tool', 'model', 'project', 'label', 'since'].map((name) => q.get(name));
 
   useEffect(() => {
-    const title = q.get('title');
-    const wait = setTimeout(() => void all.begin({
-      sort, tool: q.get('tool') ?? '', model: q.get('model') ?? '', title: title ? `*${title.replace(/[*?[\]\\]/g, '?')}*` : '',
-      label: [q.get('project') && 'project=' + q.get('project'), q.get('label')].filter((l): l is string => !!l), since: since(q.get('since')),
-    }), title ? 120 : 0);
+    if (!q.get('title')) return void all.begin(conditionsOf(q));
+    const wait = setTimeout(() => void all.begin(conditionsOf(q)), 120);
     return () => clearTimeout(wait);
   }, conditions);
   useSignalEffect(() => {

@@ -1,5 +1,6 @@
 import { render } from 'preact';
 import { signal } from '@preact/signals';
+import { askAhead } from './ahead';
 import { locked } from './api';
 import * as keys from './keys';
 import * as live from './live';
@@ -15,6 +16,7 @@ theme.start();
 route.start();
 keys.start();
 preload();
+if (token.stored()) askAhead();
 
 const known = signal(false);
 

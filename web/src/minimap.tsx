@@ -27,8 +27,9 @@ export function MiniMap({ map, reading, jump }: Props) {
     clearTimeout(waiting.current);
     waiting.current = window.setTimeout(() => jump(place(e), true), 60);
   };
+  // One path for each kind: the browser lays every element of a drawing out anew with the page.
   const ticks = (all: number[], x: number, width: number, c: string) =>
-    all.map((n, i) => n > 0 && <rect class={c} x={x} width={width} y={y(i * map.size)} height={Math.max(2, Math.min(6, n))} />);
+    <path class={c} d={all.map((n, i) => (n > 0 ? `M${x} ${y(i * map.size).toFixed(1)}h${width}v${Math.max(2, Math.min(6, n))}h-${width}z` : '')).join('')} />;
   // While one reads on, only the window moves.
   const marks = useMemo(() => (
     <g>
@@ -36,7 +37,7 @@ export function MiniMap({ map, reading, jump }: Props) {
       {ticks(map.calls, 18, 4, 'c')}
       {ticks(map.edits, 25, 5, 'e')}
       {ticks(map.failures, 31, 5, 'f')}
-      {map.breaks_at.map((at) => <line class="b" x1="2" x2="38" y1={y(at)} y2={y(at)} />)}
+      <path class="b" d={map.breaks_at.map((at) => `M2 ${y(at).toFixed(1)}H38`).join('')} />
     </g>
   ), [map]);
   const onKeyDown = (e: KeyboardEvent) => {

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import { get, lines } from './api';
-import { since } from './filters';
+import { since } from './contexts';
 import { Icon } from './icons';
 import { Preview } from './preview';
 import { changed, go, link, query } from './route';

@@ -10,7 +10,7 @@ import { listen, live } from './live';
 import { changed, go, query } from './route';
 import { counted, T } from './text';
 import { TurnView, type Level } from './turn';
-import { messageWindow, type Place, type Window } from './window';
+import { anchorOf, around, atEnd, messageWindow, namedPlace, type Anchor, type Place, type Window } from './window';
 
 const near = 48; // pixels from the end, in which new messages are followed
 const quiet = 15_000; // ms between two announcements
@@ -35,16 +35,10 @@ interface Props {
   fork: (t: Turn) => void;
 }
 
-interface Anchor {
-  id: string;
-  top: number;
-}
-
-/** The place that an address names; none is the end. */
 async function placeOf(path: string, q: URLSearchParams): Promise<Place | undefined> {
-  const [m, p, turn, at] = ['m', 'p', 'turn', 'at'].map((name) => q.get(name));
-  if (m) return { around: m, before: 40, after: 80 };
-  if (p) return { from: Math.max(0, Number(p) - 40), to: Number(p) + 80 };
+  const named = namedPlace(q);
+  if (named) return named;
+  const [turn, at] = ['turn', 'at'].map((name) => q.get(name));
   if (turn) {
     const found = await get<{ turns: Turn[] }>(path + '/turns', { from: turn, limit: 1 });
     const first = found.turns[0];
@@ -58,9 +52,8 @@ async function placeOf(path: string, q: URLSearchParams): Promise<Place | undefi
     day.setHours(h ?? 0, min ?? 0, 0, 0);
     const found = await get<{ from: number }>(path + '/parts', { at: day.toISOString(), after: 1 });
     go(changed({ at: '', p: found.from, m: '' }), true);
-    return undefined;
   }
-  return { last: 120 };
+  return undefined;
 }
 
 export function Talk({ c, branch, branches, level, reading, length, usage, fork }: Props) {
@@ -119,8 +112,8 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   }, []);
 
   const open = async () => {
-    const kept = (history.state as { anchor?: Anchor } | null)?.anchor;
-    const place = kept ? { around: kept.id, before: 40, after: 80 } : await placeOf(path, query.value);
+    const kept = anchorOf();
+    const place = kept ? around(kept.id) : await placeOf(path, query.value);
     if (!place) return;
     following.current = !!place['last'];
     missed.value = 0;
@@ -176,7 +169,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       if (now.to < now.length) list.win.value = { ...(list.win.value ?? now), length: messages };
       else {
         if (!following.current) hold();
-        if (following.current && more > tooFar) await list.show({ last: 120 });
+        if (following.current && more > tooFar) await list.show(atEnd);
         else await list.grow();
         if (!list.failed.value && (list.win.value?.length ?? 0) < messages) again = true; // the window moved meanwhile
       }
@@ -192,7 +185,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
       }, Math.max(0, looked + paint - Date.now()));
     };
     const stop = listen((e) => {
-      if (e.record === 'resync') return void list.show({ last: 120 });
+      if (e.record === 'resync') return void list.show(atEnd);
       const here = e.record === 'message' && e.context === c.id && e.branch === branch;
       if (here && e.position !== undefined) told = Math.max(told, e.position + 1);
       if (e.record === 'ready') told = -1;
@@ -262,7 +255,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     seen.current = now?.length ?? 0;
     if (m || p) go(changed({ p: '', m: '' }));
     else if (now && now.to >= now.length && scroll.current) scroll.current.scrollTop = scroll.current.scrollHeight;
-    else void list.show({ last: 120 });
+    else void list.show(atEnd);
   };
   useTalkKeys(scroll, toEnd, () => {
     following.current = false;

@@ -2,7 +2,7 @@
 import { signal } from '@preact/signals';
 import { get, type Message, type Messages, type Turn } from './api';
 
-const step = 80; // messages to load at a time
+const step = 40; // messages to load at a time
 const held = 400; // messages in the document, where they fill it
 const atMost = 2000;
 const most = 480; // messages in an answer
@@ -24,6 +24,29 @@ function joined(old: Turn[], fresh: Turn[], from: number, to: number): Turn[] {
 
 export type Place = Record<string, string | number>;
 
+export const atEnd: Place = { last: 40 }; // what is above the first screen comes when that is shown
+export const around = (id: string): Place => ({ around: id, before: 20, after: 40 });
+
+/** The place that an address names without a question to the server; none is the end. */
+export function namedPlace(q: URLSearchParams): Place | undefined {
+  const [m, p, turn, at] = ['m', 'p', 'turn', 'at'].map((name) => q.get(name));
+  if (m) return around(m);
+  if (p) return { from: Math.max(0, Number(p) - 20), to: Number(p) + 40 };
+  return turn || at ? undefined : atEnd;
+}
+
+/** Something in view, and how far below the top it stands, in pixels. */
+export interface Anchor {
+  id: string;
+  top: number;
+}
+
+/** What was in view when the present address was left. */
+export const anchorOf = (): Anchor | undefined => (history.state as { anchor?: Anchor } | null)?.anchor;
+
+/** The question for a place: the window begins with a turn, if that is near. */
+export const shown = (place: Place) => ({ ...place, turns: true, whole: true });
+
 export function messageWindow(path: string) {
   const win = signal<Window | undefined>(undefined);
   const failed = signal('');
@@ -38,11 +61,11 @@ export function messageWindow(path: string) {
     win,
     failed,
 
-    /** Shows a place; the window begins with a turn, if that is near. */
+    /** Shows a place. */
     async show(place: Place): Promise<boolean> {
       const mine = ++asked;
       try {
-        const got = await get<Messages>(path + '/parts', { ...place, turns: true, whole: true });
+        const got = await get<Messages>(path + '/parts', shown(place));
         if (mine !== asked) return false;
         win.value = { messages: got.messages, turns: got.turns ?? [], from: got.from, to: got.to, length: got.length };
         failed.value = '';

@@ -1,1 +1,0 @@
-import{g as a,h as b}from"./part-AXFPDOVP.js";import"./part-L2KPZRC5.js";import"./part-KC5AZYTU.js";import"./part-NMVJF53X.js";import"./part-VIMHQBRX.js";import"./part-KB6NE555.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
