@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -75,6 +76,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 	a.page()
 	failed, printed, short := 0, 0, shortIDsIn(s)
 	var last uuid.UUID
+	var copies copies
 	for m, err := range search.Grep(ctx, s, re, o) {
 		if err != nil {
 			if m.Context == uuid.Nil || ctx.Err() != nil || len(refs) == 1 {
@@ -82,6 +84,9 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 			}
 			failed++
 			a.warnOf(err)
+			continue
+		}
+		if !a.json && copies.have(&m) {
 			continue
 		}
 		if err := a.printMatch(&m, last, short); err != nil {
@@ -96,6 +101,30 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 		return problems("", "failed to read %s", count(failed, "context"))
 	}
 	return ctx.Err()
+}
+
+// tag is what agents put around an error that they show the model.
+var tag = regexp.MustCompile(`</?[a-z_]+>`)
+
+// copies finds lines that a message has in two places: agents record a result as the model gets it and as they have it.
+type copies struct {
+	message uuid.UUID
+	pointer string
+	lines   []string // of the places before
+	here    []string // of this place
+}
+
+// have reports whether another place of the message has the line of a match.
+func (c *copies) have(m *search.Match) bool {
+	if m.ID != c.message {
+		*c = copies{message: m.ID, pointer: m.Pointer}
+	}
+	if m.Pointer != c.pointer {
+		c.lines, c.here, c.pointer = append(c.lines, c.here...), nil, m.Pointer
+	}
+	line := strings.TrimSpace(tag.ReplaceAllString(m.Line, ""))
+	c.here = append(c.here, line)
+	return slices.Contains(c.lines, line)
 }
 
 func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error {
