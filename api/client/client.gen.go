@@ -784,6 +784,9 @@ type Branch struct {
 
 	// Shared Number of these
 	Shared *int64 `json:"shared,omitempty"`
+
+	// Side Beside the conversation: that of a sub-agent, forked behind the call that began it
+	Side *bool `json:"side,omitempty"`
 }
 
 // BranchList defines model for BranchList.

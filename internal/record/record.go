@@ -50,15 +50,24 @@ type Branch struct {
 	Messages int64  `json:"messages"`
 	Bytes    int64  `json:"bytes"` // of its own line
 	Active   bool   `json:"active"`
+	Side     bool   `json:"side,omitempty"` // beside the conversation: that of a sub-agent, forked behind the call that began it
 }
 
 // OfBranch describes a branch.
 func OfBranch(b ctxdir.BranchInfo) Branch {
-	r := Branch{"", b.Name, b.Parent, nil, b.Line.String(), b.From, b.Shared, b.Messages, b.Bytes, b.Active}
+	r := Branch{"", b.Name, b.Parent, nil, b.Line.String(), b.From, b.Shared, b.Messages, b.Bytes, b.Active, isSide(b.Extra)}
 	if b.Parent != "" {
 		r.Base = &b.Base
 	}
 	return r
+}
+
+// isSide reports whether an import marked a branch as a sidechain.
+func isSide(extra json.RawMessage) bool {
+	var marked struct {
+		Sidechain bool `json:"sidechain"`
+	}
+	return len(extra) > 0 && json.Unmarshal(extra, &marked) == nil && marked.Sidechain
 }
 
 // Encode is a value as one line of JSON, without a line break, and without escaping for HTML.

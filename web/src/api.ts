@@ -155,6 +155,7 @@ export interface Branch {
   messages: number;
   bytes: number;
   active: boolean;
+  side?: boolean; // that of a sub-agent, forked behind the call that began it
 }
 
 export interface PartFile {

@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import type { Live, Message, Part, Tool } from './api';
+import type { Branch, Live, Message, Part, Tool } from './api';
 import { Ansi } from './ansi';
 import { Diff, changesOf } from './diff';
 import { fold } from './fold';
@@ -27,9 +27,10 @@ interface Props {
   live: Live | undefined;
   all: boolean; // is everything to be shown?
   path: string; // of the branch
+  sides: Branch[] | undefined;
 }
 
-export function Steps({ steps, last, live, all, path }: Props) {
+export function Steps({ steps, last, live, all, path, sides }: Props) {
   const open = fold((steps[0]?.message.id ?? '') + 'steps');
   const quiet = steps.filter((s) => s.call && (s.call.tool === 'read' || s.call.tool === 'search') && !failed(s));
   if (quiet.length === steps.length && steps.length > 6 && !(open.value ?? all)) {
@@ -48,14 +49,22 @@ export function Steps({ steps, last, live, all, path }: Props) {
   }
   return (
     <div class="steps">
-      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} all={all} path={path} />)}
+      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} all={all} path={path} sides={sidesOf(s, steps, sides)} />)}
     </div>
   );
 }
 
 const failed = (s: Step): boolean => !!s.result?.failed || !!s.call?.results?.some((r) => r.failed);
 
-function StepView({ s, last, live, all, path }: { s: Step } & Omit<Props, 'steps'>) {
+/** The branches of the sub-agents that a call began. Those of several calls in one message come in their order. */
+function sidesOf(s: Step, steps: Step[], sides: Branch[] | undefined): Branch[] {
+  if (s.call?.tool !== 'agent') return [];
+  const here = sides?.filter((b) => b.base === s.message.position + 1) ?? [];
+  const calls = steps.filter((other) => other.message === s.message && other.call?.tool === 'agent');
+  return calls.length === here.length ? here.slice(calls.indexOf(s), calls.indexOf(s) + 1) : here;
+}
+
+function StepView({ s, last, live, all, path, sides }: { s: Step } & Omit<Props, 'steps'>) {
   const p = s.call ?? s.result;
   const tool: Tool = s.call?.tool ?? 'other';
   const bad = failed(s);
@@ -80,6 +89,11 @@ function StepView({ s, last, live, all, path }: { s: Step } & Omit<Props, 'steps
           <Icon name="chevron" class="chev" />
         </span>
       </button>
+      {sides?.map((b) => (
+        <a key={b.name} class="more" href={link(['c', path.split('/')[2] ?? ''], { b: b.name, p: b.base })}>
+          Open its {counted(b.messages - (b.base ?? 0), 'message')}
+        </a>
+      ))}
       {open && s.call && <Body tool={tool} call={s.call} all={all} whole={wholeOf(path, s.message.id)} />}
       {open && !s.call && s.result && <Output part={s.result} all={all} whole={wholeOf(path, s.message.id)(s.result)} />}
     </div>

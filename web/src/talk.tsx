@@ -9,6 +9,7 @@ import { useKeys } from './keys';
 import { listen, live } from './live';
 import { changed, go, query } from './route';
 import { counted, T } from './text';
+import { sidesOn } from './tree';
 import { TurnView, type Level } from './turn';
 import { anchorOf, around, atEnd, messageWindow, namedPlace, type Anchor, type Place, type Window } from './window';
 
@@ -69,6 +70,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   const [m, p] = [q.get('m'), q.get('p')];
   const w = list.win.value;
   const drawn = useRef<Shown[]>([]);
+  const sides = useMemo(() => sidesOn(branches, branch), [branches]);
   const shownTurns = useMemo(() => (drawn.current = w ? turnsIn(w, drawn.current) : []), [w]);
 
   const top = () => scroll.current?.getBoundingClientRect().top ?? 0;
@@ -271,7 +273,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
         <div class="turns" role={w?.length === 0 ? undefined : 'feed'} aria-busy={!w && !list.failed.value}>
           {w ? shownTurns.map(({ turn, messages, last }) => (
             <TurnView key={turn.number} turn={turn} messages={messages} last={last} live={last ? l : undefined} level={level}
-              path={path} usage={usage.get(turn.id ?? '')} fork={fork} />
+              path={path} sides={sides} usage={usage.get(turn.id ?? '')} fork={fork} />
           )) : !list.failed.value && <Skeleton />}
           {w && w.length === 0 && <EmptyBranch id={c.id} branch={branch} />}
         </div>

@@ -328,3 +328,15 @@ export function ticks(from: number, to: number, width: number, time = false, gap
   for (let v = Math.ceil((from - shift) / step) * step + shift; v <= to && out.length < 100; v += step) out.push(v);
   return out;
 }
+
+/** The branches of sub-agents that calls on a branch began. */
+export function sidesOn(branches: Branch[], branch: string): Branch[] {
+  const all = new Map(branches.map((b) => [b.name, b]));
+  const shown = new Map<string, number>(); // how many messages of each ancestor
+  let most = Infinity;
+  for (let at: string | undefined = branch; at !== undefined && !shown.has(at); at = all.get(at)?.parent) {
+    shown.set(at, most);
+    most = Math.min(most, all.get(at)?.base ?? 0);
+  }
+  return branches.filter((b) => b.side && (b.base ?? 0) <= (shown.get(b.parent ?? '') ?? -1));
+}

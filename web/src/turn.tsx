@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { Live, Message, Part, Turn, UsageRow } from './api';
+import type { Branch, Live, Message, Part, Turn, UsageRow } from './api';
 import { fold } from './fold';
 import { Icon } from './icons';
 import { changed, link } from './route';
@@ -20,6 +20,7 @@ interface Props {
   live: Live | undefined;
   level: Level;
   path: string;
+  sides?: Branch[] | undefined;
   usage?: UsageRow | undefined;
   fork?: ((t: Turn) => void) | undefined;
 }
@@ -35,7 +36,7 @@ type Block =
   | { kind: 'compact'; message: Message; part: Part | undefined };
 
 /** A turn: a prompt and everything up to the next one. */
-export function TurnView({ turn, messages, last, live, level, path, usage, fork }: Props) {
+export function TurnView({ turn, messages, last, live, level, path, sides, usage, fork }: Props) {
   const calls = Object.values(turn.calls).reduce((a, b) => a + (b ?? 0), 0);
   const blocks = shownOf(blocksOf(messages, level), level);
   const end = blocks.findLast((b) => b.kind === 'steps');
@@ -63,7 +64,7 @@ export function TurnView({ turn, messages, last, live, level, path, usage, fork 
         )}
       </header>
       {blocks.map((b) => (
-        <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last && b === end} live={live} level={level} path={path} />
+        <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last && b === end} live={live} level={level} path={path} sides={sides} />
       ))}
     </article>
   );
@@ -128,9 +129,10 @@ interface BlockProps {
   live: Live | undefined;
   level: Level;
   path: string;
+  sides: Branch[] | undefined;
 }
 
-function BlockView({ b, last, live, level, path }: BlockProps) {
+function BlockView({ b, last, live, level, path, sides }: BlockProps) {
   const m = b.message;
   const mark = { 'data-id': m.id, 'data-position': m.position, tabIndex: -1 };
   const raw = level === 3 && <Raw path={path} id={m.id} />;
@@ -151,7 +153,7 @@ function BlockView({ b, last, live, level, path }: BlockProps) {
       return <div {...mark}><Folded name={key} title={'Thought' + (took && ' for ' + took)} text={b.part.text} think open={level === 3} />{raw}</div>;
     }
     case 'steps':
-      return <div {...mark}><Steps steps={b.steps} last={last} live={live} all={level === 3} path={path} />{raw}</div>;
+      return <div {...mark}><Steps steps={b.steps} last={last} live={live} all={level === 3} path={path} sides={sides} />{raw}</div>;
     case 'mark':
       return <p {...mark} class={b.bad ? 'gap bad' : 'gap'}><Icon name="warning" /> <T s={b.what} /></p>;
     case 'book':

@@ -72,6 +72,12 @@ export class Store {
     for (const name of names) this.run('--quiet', 'import', path.join(repository, 'importer/testdata', name));
   }
 
+  /** Imports a file of the repository, and returns the id of its context. */
+  importFile(name) {
+    const lines = this.run('--json', '--quiet', 'import', path.join(repository, name)).split('\n').map((line) => JSON.parse(line));
+    return lines.find((l) => l.context).context;
+  }
+
   serve(options) {
     return Server.start(this, options);
   }

@@ -16,6 +16,7 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
   before(async () => {
     const store = new Store();
     sample = fill(store);
+    sample.agents = store.importFile('testdata/claude-code/release-notes-tuesday.jsonl');
     const broken = path.join(store.dir, sample.waiting, 'messages', 'branch-main');
     writeFileSync(path.join(broken, readdirSync(broken)[0]), 'damaged');
     [server, browser] = await Promise.all([store.serve(), launch()]);
@@ -121,6 +122,14 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
       await until(page, () => navigator.clipboard.readText().then((text) => /^codex resume [0-9a-f-]{36}$/.test(text)));
       await page.evaluate(() => navigator.clipboard.writeText(''));
     };
+    task('opens what a sub-agent did', {
+      pointer: async () => {
+        await at(`/c/${sample.agents}`, '.turn');
+        await click('link', 'Open its 4 messages');
+        await inView('Names only.');
+        assert.match(page.url(), /b=sidechain-/);
+      },
+    });
     task('copies the command that resumes it', {
       pointer: async () => {
         await at(`/c/${sample.imported}`, '.turn');

@@ -7,7 +7,7 @@ import { build } from 'esbuild';
 
 const source = path.join(path.dirname(fileURLToPath(import.meta.url)), '../src/tree.ts');
 const built = await build({ entryPoints: [source], bundle: true, format: 'esm', write: false, logLevel: 'error' });
-const { draw, forest, inCommon, keyOf, merged, newest, positions, rowsOf, ticks } = await import(
+const { draw, forest, inCommon, keyOf, merged, newest, positions, rowsOf, sidesOn, ticks } = await import(
   'data:text/javascript;base64,' + Buffer.from(built.outputFiles[0].contents).toString('base64')
 );
 
@@ -156,4 +156,20 @@ test('the newest first', () => {
   const [branches] = context(random(3), 40);
   const rows = newest(forest(branches, []), positions);
   for (let i = 1; i < rows.length; i++) assert.ok(rows[i - 1].node.to >= rows[i].node.to);
+});
+
+test('sub-agents of the calls that a branch shows', () => {
+  const branches = [
+    { name: 'main' },
+    { name: 'early', parent: 'main', base: 3, side: true },
+    { name: 'late', parent: 'main', base: 9, side: true },
+    { name: 'attempt', parent: 'main', base: 5 },
+    { name: 'its', parent: 'attempt', base: 7, side: true },
+  ];
+  const on = (branch) => sidesOn(branches, branch).map((b) => b.name);
+  assert.deepEqual(on('main'), ['early', 'late']);
+  assert.deepEqual(on('attempt'), ['early', 'its']);
+  assert.deepEqual(on('its'), ['early', 'its']);
+  assert.deepEqual(on('none'), []);
+  assert.deepEqual(sidesOn([{ name: 'a', parent: 'b', base: 2 }, { name: 'b', parent: 'a', base: 2 }], 'a'), []);
 });
