@@ -16,7 +16,7 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is built anew.
-const version = "search/6"
+const version = "search/7"
 
 var schema = `
 CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names

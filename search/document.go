@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"runtime"
+	"slices"
 	"strconv"
 	"sync"
 
@@ -54,6 +55,9 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	var said map[string]bool
 	parts := transcript.Parts(body)
 	d.voice, said = speech(m.Role, body, parts)
+	if m.Role == "user" && said == nil && slices.ContainsFunc(parts, isResult) {
+		d.role = "tool" // some APIs take what a tool answered as if a person handed it in
+	}
 	d.note = outline.Of(m.Role, body, parts)
 	d.files = eachSearchedIn(m, body, isText, func(t text) bool {
 		c.add(inner(t.value), said[t.value])
@@ -67,6 +71,8 @@ func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
 	d.text = int64(sum.Sum64())
 	return d
 }
+
+func isResult(p transcript.Part) bool { return p.Kind == transcript.Result }
 
 // eachSearched yields the strings of a message that want accepts, each once, and then the texts of the files that it
 // attaches.

@@ -83,6 +83,9 @@ func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	x := &shown{
 		context: sum.ID, kind: sum.Kind, line: m.Line, position: m.Position, id: m.ID, role: m.Role, at: at.UnixNano(), terms: map[string]bool{},
 	}
+	if m.Role == "user" && strings.Contains(string(body), `"tool_result"`) && len(search.Speech(m.Role, body)) == 0 {
+		x.role = "tool"
+	}
 	if as := cutBefore[sha256.Sum256(body)]; as != nil {
 		x.body, x.texting, x.texts, x.terms, x.raw = as.body, as.texting, as.texts, as.terms, as.raw
 		return x

@@ -36,7 +36,7 @@ type Query struct {
 	Phrase   bool              // Text as a whole is a phrase
 	Contexts []uuid.UUID       // in these contexts; empty for all
 	Branch   string            // shown by a branch of this name
-	Roles    []string          // of one of these roles
+	Roles    []string          // of one of these roles; what a tool answered is of the role "tool", also in a message of a user
 	Types    []string          // of one of these types
 	Kind     string            // in contexts or branches of this kind, such as "moments"; empty for contexts without one; "*" for all
 	Labels   map[string]string // in contexts with all these labels

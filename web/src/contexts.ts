@@ -3,8 +3,9 @@ import { signal } from '@preact/signals';
 import { get, type Context, type ContextList } from './api';
 
 const page = 60;
+const grouped = 300; // where each group is to have its newest ones
 
-export type Conditions = Record<string, string | boolean | string[] | undefined>;
+export type Conditions = Record<string, string | number | boolean | string[] | undefined>;
 
 const day = 86_400_000;
 
@@ -21,14 +22,14 @@ export function since(days: string | null): string | undefined {
 export function conditionsOf(q: URLSearchParams): Conditions {
   const title = q.get('title');
   return {
-    sort: q.get('sort') ?? 'updated', tool: q.get('tool') ?? '', model: q.get('model') ?? '',
+    ...(q.get('group') === 'project' && { limit: grouped }), sort: q.get('sort') ?? 'updated', tool: q.get('tool') ?? '', model: q.get('model') ?? '',
     title: title ? `*${title.replace(/[*?[\]\\]/g, '?')}*` : '',
     label: [q.get('project') && 'project=' + q.get('project'), q.get('label')].filter((l): l is string => !!l), since: since(q.get('since')),
   };
 }
 
 /** The question for the first page. */
-export const firstPage = (c: Conditions) => ({ ...c, limit: page, cursor: '', outline: true });
+export const firstPage = (c: Conditions) => ({ limit: page, ...c, cursor: '', outline: true });
 
 export function contextList() {
   const list = signal<Context[]>([]);
@@ -56,6 +57,7 @@ export function contextList() {
 
     async begin(c: Conditions): Promise<void> {
       conditions = c;
+      next.value = ''; // that of the list before
       abort.abort();
       const mine = (abort = new AbortController());
       try {

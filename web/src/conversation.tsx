@@ -15,6 +15,7 @@ import { stateText, Switch } from './shell';
 import { base } from './library';
 import { writable } from './store';
 import { Talk, type Reading } from './talk';
+import { copy } from './undo';
 import { count, money, T, tokens, useTitle } from './text';
 import { type Level } from './turn';
 
@@ -105,7 +106,7 @@ function View({ c, branch, branches, load }: Props) {
     if (got.turns[0]) fork(got.turns[0]);
   };
   const hit = async (by: number) => {
-    const got = await get<{ hits: { id: string; position: number }[] }>('/search', { q: q.get('q') ?? '', context: c.id, branch, limit: 200 });
+    const got = await get<{ hits: { id: string; position: number }[] }>('/search', { q: q.get('q') ?? '', role: q.get('role') ?? '', context: c.id, branch, limit: 200 });
     const all = got.hits.sort((a, b) => a.position - b.position);
     const now = all.findIndex((h) => h.id === q.get('m'));
     const next = now >= 0 ? all[now + by] : by > 0 ? all.find((h) => h.position > reading.value.from) : all.findLast((h) => h.position < reading.value.from);
@@ -130,8 +131,8 @@ function View({ c, branch, branches, load }: Props) {
     { keys: 'b', title: 'Branches', run: to('branches') },
     { keys: 'c', title: 'Compare', run: () => go(link(['c', c.id, 'compare'], { l: c.active_branch, r: branches.find((b) => b.name !== c.active_branch)?.name })) },
     { keys: 'a', title: 'Assemble', run: to('assemble') },
-    { keys: 'y', title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
-    ...(resume ? [{ keys: 'Y', title: 'Copy the command to resume', run: () => void navigator.clipboard?.writeText(resume) }] : []),
+    { keys: 'y', title: 'Copy the link', run: () => copy(location.href, 'Link') },
+    ...(resume ? [{ keys: 'Y', title: 'Copy the command to resume', run: () => copy(resume, 'Command') }] : []),
     ...(writable.value ? [
       { keys: 'f', title: 'Fork here', run: () => void forkHere() },
       { keys: 'F2', title: 'Rename', run: () => rename(c, () => void load()) },
@@ -157,9 +158,9 @@ function View({ c, branch, branches, load }: Props) {
         <Views id={c.id} branch={branch} here="" />
         <button class="ghost aside" aria-pressed={panel.value} aria-label="Turns and files" onClick={() => { panel.value = !panel.value; }}><Icon name="list" /></button>
         <Menu label="More" choices={[
-          { title: 'Copy the link', run: () => void navigator.clipboard?.writeText(location.href) },
-          ...(resume ? [{ title: 'Copy the command to resume', run: () => void navigator.clipboard?.writeText(resume) }] : []),
-          { title: 'Copy the id', run: () => void navigator.clipboard?.writeText(c.id) },
+          { title: 'Copy the link', run: () => copy(location.href, 'Link') },
+          ...(resume ? [{ title: 'Copy the command to resume', run: () => copy(resume, 'Command') }] : []),
+          { title: 'Copy the id', run: () => copy(c.id, 'Id') },
           ...(writable.value ? [
             { title: 'Rename', run: () => rename(c, () => void load()) },
             { title: 'Set a label', run: () => labelAll([c], () => void load()) },

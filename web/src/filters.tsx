@@ -1,4 +1,6 @@
-import type { Context } from './api';
+import { signal } from '@preact/signals';
+import { useEffect } from 'preact/hooks';
+import { get, type Context, type ContextList } from './api';
 import { Icon, toolName } from './icons';
 import { base } from './library';
 import { changed, go, query } from './route';
@@ -6,10 +8,16 @@ import { T } from './text';
 
 const days: [string, string][] = [['1', 'Today and yesterday'], ['7', '7 days'], ['30', '30 days']];
 
-/** Conditions of the Library: a field for titles, and what the loaded contexts have to choose from. */
-export function Filters({ contexts }: { contexts: Context[] }) {
+const most = 1000; // contexts that are looked at for what there is to choose from
+const known = signal<Context[]>([]);
+
+/** Conditions of the Library: a field for titles, and what the newest contexts have to choose from. */
+export function Filters({ loaded }: { loaded: boolean }) {
   const q = query.value;
-  const values = (of: (c: Context) => string | undefined): string[] => [...new Set(contexts.map(of).filter((v): v is string => !!v))].sort();
+  useEffect(() => {
+    if (loaded) void get<ContextList>('/contexts', { sort: 'updated', limit: most }).then((all) => { known.value = all.contexts; }, () => undefined);
+  }, [loaded]);
+  const values = (of: (c: Context) => string | undefined): string[] => [...new Set(known.value.map(of).filter((v): v is string => !!v))].sort();
   return (
     <div class="filters" role="group" aria-label="Conditions">
       <label class="fil text">

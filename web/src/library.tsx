@@ -30,9 +30,9 @@ export function Library(_: { parts: string[] }) {
   const inside = useRef(false);
   const timer = useRef(0);
   const q = query.value;
-  const group = q.get('group') ?? 'day';
   const sort = q.get('sort') ?? 'updated';
-  const conditions = ['sort', 'title', 'tool', 'model', 'project', 'label', 'since'].map((name) => q.get(name));
+  const group = q.get('group') ?? (sort === 'updated' || sort === 'created' ? 'day' : 'none'); // days would break another order up
+  const conditions = ['group', 'sort', 'title', 'tool', 'model', 'project', 'label', 'since'].map((name) => q.get(name));
 
   useEffect(() => {
     if (!q.get('title')) return void all.begin(conditionsOf(q));
@@ -56,7 +56,7 @@ export function Library(_: { parts: string[] }) {
   };
 
   const list = all.list.value;
-  const rows = rowsOf(list, conditions.slice(1).some(Boolean) ? [] : live.value, group);
+  const rows = rowsOf(list, conditions.slice(2).some(Boolean) ? [] : live.value, group);
   const there = new Set(list.map((c) => c.id));
   const fresh = all.waiting.value?.filter((c) => !there.has(c.id)).length ?? 0;
   const mark = (r: Row) => {
@@ -81,19 +81,19 @@ export function Library(_: { parts: string[] }) {
           </select>
         </label>
         <span class="seg" role="group" aria-label="Group">
-          <Switch name="group" value="" now={group === 'day' ? '' : group}>Day</Switch>
+          <Switch name="group" value={sort === 'updated' || sort === 'created' ? '' : 'day'} now={group === 'day' && (sort === 'updated' || sort === 'created') ? '' : group}>Day</Switch>
           <Switch name="group" value="project" now={group}>Project</Switch>
           <Switch name="group" value="none" now={group}>None</Switch>
         </span>
       </header>
-      <Filters contexts={list} />
+      <Filters loaded={all.loaded.value} />
       {all.failed.value && (
         <p class="gap bad" role="alert"><T s={all.failed.value} /> <button class="link" onClick={() => void all.refresh(false)}>Try again</button></p>
       )}
       {list.length === 0 && all.loaded.value ? (
         <div class="empty">
-          <p>{conditions.slice(1).some(Boolean) ? 'No conversation meets these conditions' : 'The store has no conversation yet'}</p>
-          {!conditions.slice(1).some(Boolean) && <code>ctxtool import</code>}
+          <p>{conditions.slice(2).some(Boolean) ? 'No conversation meets these conditions' : 'The store has no conversation yet'}</p>
+          {!conditions.slice(2).some(Boolean) && <code>ctxtool import</code>}
         </div>
       ) : (
         <div class="listed" onPointerEnter={enter} onPointerLeave={leave}>

@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { get, segment, type Message, type Messages, type Turn } from './api';
 import { markWords } from './found';
-import { TurnView } from './turn';
+import { placed, TurnView } from './turn';
 
 interface Props {
   context: string;
@@ -33,13 +33,13 @@ export function Preview({ context, branch, id, words }: Props) {
     return () => abort.abort();
   }, [path, id]);
   useEffect(() => {
-    box.current?.querySelector(`[data-id="${CSS.escape(id)}"]`)?.scrollIntoView({ block: 'center' });
+    box.current?.querySelector(placed(id))?.scrollIntoView({ block: 'center' });
     return markWords(box.current, words);
   }, [shown.value, words]);
   const s = shown.value;
   return (
     <div class="scroll preview" ref={box} tabIndex={0} role="region" aria-label="The hit in its turn">
-      {s && <div class="turns"><TurnView turn={s.turn} messages={s.messages} last={false} live={undefined} level={2} path={path} /></div>}
+      {s && <div class="turns"><TurnView turn={s.turn} messages={s.messages} last={false} live={undefined} level={2} path={path} show={id} /></div>}
     </div>
   );
 }

@@ -92,7 +92,7 @@ export function Search(_: { parts: string[] }) {
       list.current?.querySelectorAll('.hit')[at.value]?.scrollIntoView({ block: 'nearest' });
     } else if (e.key === 'Enter' && chosen && !stale.value) {
       e.preventDefault();
-      go(to(chosen, words));
+      go(to(chosen, words, q.get('role')));
     }
   };
   return (
@@ -120,7 +120,7 @@ export function Search(_: { parts: string[] }) {
             <div key={g.context} role="group" aria-label={g.title.slice(0, 200) || 'Untitled'}>
               <div class="grp" role="presentation"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></div>
               {g.hits.map((h) => (
-                <a key={h.id + h.position} id={'hit-' + flat.indexOf(h)} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words)} tabIndex={-1}
+                <a key={h.id + h.position} id={'hit-' + flat.indexOf(h)} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words, q.get('role'))} tabIndex={-1}
                   onPointerEnter={() => { at.value = flat.indexOf(h); }}>
                   <span class="s t3 num">
                     {h.role && <><T s={h.role} /> · </>}#{h.position}{h.created_at && <> · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)}</>} · <T s={branchesOf(h.branches)} />
@@ -169,7 +169,7 @@ function Facets({ hits }: { hits: Hit[] }) {
   );
 }
 
-const to = (h: Hit, words: string): string => link(['c', h.context], { b: h.branches[0], m: h.id, q: words });
+const to = (h: Hit, words: string, role: string | null): string => link(['c', h.context], { b: h.branches[0], m: h.id, q: words, role: role ?? '' });
 
 function branchesOf(all: string[]): string {
   if (all.length === 0) return 'on no branch';

@@ -6,7 +6,7 @@ import { Asked } from './dialog';
 import { Icon, type IconName } from './icons';
 import { Help, helpOpen, Keys, useKeys } from './keys';
 import { live, nextTry } from './live';
-import { changed, go, link, parts, path } from './route';
+import { changed, go, link, parts, path, query } from './route';
 import { Settings, settingsOpen } from './settings';
 import { store } from './store';
 import { T, timeOf } from './text';
@@ -66,6 +66,27 @@ function viewOf(view: string | undefined): () => Promise<Screen> {
 /** Begins to load the screen of the address. */
 export const preload = (): void => void screenOf(parts())();
 
+/** Opens the search, and takes the letters that are typed before its field is there. */
+function searching(): void {
+  go('/search');
+  const field = () => document.querySelector<HTMLInputElement>('.field input');
+  const take = (e: KeyboardEvent) => {
+    const f = field();
+    if (f && document.activeElement === f) return done();
+    if (e.key.length !== 1 || e.metaKey || e.ctrlKey || e.altKey) return;
+    e.preventDefault();
+    e.stopImmediatePropagation();
+    go(changed({ q: (query.value.get('q') ?? '') + e.key }), true);
+  };
+  const done = () => {
+    removeEventListener('keydown', take, true);
+    clearTimeout(timer);
+  };
+  const timer = setTimeout(done, 2000);
+  addEventListener('keydown', take, true);
+  requestAnimationFrame(() => field()?.focus());
+}
+
 type Palette = ComponentType<{ onClose: () => void; begin: string }>;
 
 export function Shell() {
@@ -75,7 +96,7 @@ export function Shell() {
   const palette = useSignal<{ show: Palette; begin: string } | undefined>(undefined);
   const find = (begin: string) => void import('./palette').then((m) => { palette.value = { show: m.Palette, begin }; });
   useKeys('Everywhere', [
-    { keys: '/', title: 'Search everywhere', run: () => { go('/search'); requestAnimationFrame(() => document.querySelector<HTMLInputElement>('.field input')?.focus()); } },
+    { keys: '/', title: 'Search everywhere', run: searching },
     { keys: 'Mod+k', title: 'Do something, or go somewhere', run: () => find('') },
     { keys: ':', title: 'Go to a turn, position or time', run: () => find(':') },
     { keys: 'g l', title: 'Library', run: () => go('/') },

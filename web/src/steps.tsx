@@ -28,12 +28,16 @@ interface Props {
   all: boolean; // is everything to be shown?
   path: string; // of the branch
   sides: Branch[] | undefined;
+  show: string; // the id of a message to be open
 }
 
-export function Steps({ steps, last, live, all, path, sides }: Props) {
+/** The ids of the messages of a step. */
+const idsOf = (s: Step): string[] => [s.message.id, ...(s.call?.results ?? []).map((r) => r.id ?? '')];
+
+export function Steps({ steps, last, live, all, path, sides, show }: Props) {
   const open = fold((steps[0]?.message.id ?? '') + 'steps');
   const quiet = steps.filter((s) => s.call && (s.call.tool === 'read' || s.call.tool === 'search') && !failed(s));
-  if (quiet.length === steps.length && steps.length > 6 && !(open.value ?? all)) {
+  if (quiet.length === steps.length && steps.length > 6 && !(open.value ?? (all || steps.some((s) => idsOf(s).includes(show))))) {
     const reads = steps.filter((s) => s.call?.tool === 'read').length;
     return (
       <div class="steps">
@@ -49,7 +53,7 @@ export function Steps({ steps, last, live, all, path, sides }: Props) {
   }
   return (
     <div class="steps">
-      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} all={all} path={path} sides={sidesOf(s, steps, sides)} />)}
+      {steps.map((s, i) => <StepView key={s.message.id + (s.call?.number ?? s.result?.number)} s={s} last={last && i === steps.length - 1} live={live} all={all} path={path} sides={sidesOf(s, steps, sides)} show={show} />)}
     </div>
   );
 }
@@ -64,8 +68,10 @@ function sidesOf(s: Step, steps: Step[], sides: Branch[] | undefined): Branch[] 
   return calls.length === here.length ? here.slice(calls.indexOf(s), calls.indexOf(s) + 1) : here;
 }
 
-function StepView({ s, last, live, all, path, sides }: { s: Step } & Omit<Props, 'steps'>) {
+function StepView({ s, last, live, all: every, path, sides, show }: { s: Step } & Omit<Props, 'steps'>) {
   const p = s.call ?? s.result;
+  const ids = idsOf(s);
+  const all = every || ids.includes(show);
   const tool: Tool = s.call?.tool ?? 'other';
   const bad = failed(s);
   const lines = (s.call?.added ?? 0) + (s.call?.removed ?? 0);
@@ -75,7 +81,7 @@ function StepView({ s, last, live, all, path, sides }: { s: Step } & Omit<Props,
   if (!p) return null;
   const result = s.call?.results?.[0] ?? s.result;
   return (
-    <div class="step">
+    <div class="step" data-messages={ids.join(' ')}>
       <button class="sh" aria-expanded={open} onClick={() => { choice.value = !open; }}>
         <Icon name={s.call ? tool : 'list'} />
         <span class="k">{s.call ? (tool === 'other' ? <T class="ell" s={s.call.name || 'Call'} /> : words[tool]) : 'Result'}</span>

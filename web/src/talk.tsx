@@ -10,7 +10,7 @@ import { listen, live } from './live';
 import { changed, go, query } from './route';
 import { counted, T } from './text';
 import { sidesOn } from './tree';
-import { TurnView, type Level } from './turn';
+import { placed, TurnView, type Level } from './turn';
 import { anchorOf, around, atEnd, messageWindow, namedPlace, type Anchor, type Place, type Window } from './window';
 
 const near = 48; // pixels from the end, in which new messages are followed
@@ -74,7 +74,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   const shownTurns = useMemo(() => (drawn.current = w ? turnsIn(w, drawn.current) : []), [w]);
 
   const top = () => scroll.current?.getBoundingClientRect().top ?? 0;
-  const element = (id: string) => scroll.current?.querySelector<HTMLElement>(`[data-id="${CSS.escape(id)}"]`);
+  const element = (id: string) => scroll.current?.querySelector<HTMLElement>(placed(id));
   /** Where what is read stands. */
   const here = (): Anchor | undefined => {
     const edge = top();
@@ -273,7 +273,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
         <div class="turns" role={w?.length === 0 ? undefined : 'feed'} aria-busy={!w && !list.failed.value}>
           {w ? shownTurns.map(({ turn, messages, last }) => (
             <TurnView key={turn.number} turn={turn} messages={messages} last={last} live={last ? l : undefined} level={level}
-              path={path} sides={sides} usage={usage.get(turn.id ?? '')} fork={fork} />
+              path={path} sides={sides} show={m ?? ''} usage={usage.get(turn.id ?? '')} fork={fork} />
           )) : !list.failed.value && <Skeleton />}
           {w && w.length === 0 && <EmptyBranch id={c.id} branch={branch} />}
         </div>

@@ -8,6 +8,7 @@ import { Raw } from './raw';
 import { Steps, type Step } from './steps';
 import { writable } from './store';
 import { Attachment } from './attachment';
+import { copy } from './undo';
 import { coded, count, counted, duration, money, T, timeOf, tokens, visible } from './text';
 
 /** What is shown: prompts and last answers, turns, or everything. */
@@ -21,6 +22,7 @@ interface Props {
   level: Level;
   path: string;
   sides?: Branch[] | undefined;
+  show?: string; // the id of a message to be open
   usage?: UsageRow | undefined;
   fork?: ((t: Turn) => void) | undefined;
 }
@@ -35,8 +37,11 @@ type Block =
   | { kind: 'book'; message: Message }
   | { kind: 'compact'; message: Message; part: Part | undefined };
 
+/** A selector of where a message stands: a step, or else a block. */
+export const placed = (id: string): string => `[data-messages~="${CSS.escape(id)}"], [data-id="${CSS.escape(id)}"]:not(:has(.step))`;
+
 /** A turn: a prompt and everything up to the next one. */
-export function TurnView({ turn, messages, last, live, level, path, sides, usage, fork }: Props) {
+export function TurnView({ turn, messages, last, live, level, path, sides, show = '', usage, fork }: Props) {
   const calls = Object.values(turn.calls).reduce((a, b) => a + (b ?? 0), 0);
   const blocks = shownOf(blocksOf(messages, level), level);
   const end = blocks.findLast((b) => b.kind === 'steps');
@@ -64,7 +69,7 @@ export function TurnView({ turn, messages, last, live, level, path, sides, usage
         )}
       </header>
       {blocks.map((b) => (
-        <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last && b === end} live={live} level={level} path={path} sides={sides} />
+        <BlockView key={b.message.id + b.kind + ('part' in b ? b.part?.number : '')} b={b} last={last && b === end} live={live} level={level} path={path} sides={sides} show={show} />
       ))}
     </article>
   );
@@ -81,7 +86,7 @@ function shownOf(blocks: Block[], level: Level): Block[] {
 
 export function copyLink(id: string): void {
   const url = new URL(changed({ m: id, p: '', not: '' }), location.href);
-  void navigator.clipboard?.writeText(url.href);
+  copy(url.href, 'Link');
 }
 
 /** Puts parts together as they are read: steps that follow each other are one box. */
@@ -130,9 +135,10 @@ interface BlockProps {
   level: Level;
   path: string;
   sides: Branch[] | undefined;
+  show: string;
 }
 
-function BlockView({ b, last, live, level, path, sides }: BlockProps) {
+function BlockView({ b, last, live, level, path, sides, show }: BlockProps) {
   const m = b.message;
   const mark = { 'data-id': m.id, 'data-position': m.position, tabIndex: -1 };
   const raw = level === 3 && <Raw path={path} id={m.id} />;
@@ -153,7 +159,7 @@ function BlockView({ b, last, live, level, path, sides }: BlockProps) {
       return <div {...mark}><Folded name={key} title={'Thought' + (took && ' for ' + took)} text={b.part.text} think open={level === 3} />{raw}</div>;
     }
     case 'steps':
-      return <div {...mark}><Steps steps={b.steps} last={last} live={live} all={level === 3} path={path} sides={sides} />{raw}</div>;
+      return <div {...mark}><Steps steps={b.steps} last={last} live={live} all={level === 3} path={path} sides={sides} show={show} />{raw}</div>;
     case 'mark':
       return <p {...mark} class={b.bad ? 'gap bad' : 'gap'}><Icon name="warning" /> <T s={b.what} /></p>;
     case 'book':

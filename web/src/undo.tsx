@@ -4,10 +4,11 @@ import { T } from './text';
 
 interface Offer {
   text: string;
-  undo: () => Promise<void>;
+  undo?: () => Promise<void>;
 }
 
 const patience = 10_000; // ms
+const glance = 2500; // ms
 export const offered = signal<Offer | undefined>(undefined);
 const failed = signal('');
 let timer = 0;
@@ -20,9 +21,19 @@ export function offer(text: string, undo: () => Promise<void>): void {
   timer = window.setTimeout(() => { offered.value = undefined; }, patience);
 }
 
+/** Copies a text, and says so. */
+export function copy(text: string, what: string): void {
+  void navigator.clipboard?.writeText(text).then(() => {
+    clearTimeout(timer);
+    failed.value = '';
+    offered.value = { text: what + ' copied' };
+    timer = window.setTimeout(() => { offered.value = undefined; }, glance);
+  });
+}
+
 export async function undo(): Promise<void> {
   const o = offered.value;
-  if (!o) return;
+  if (!o?.undo) return;
   clearTimeout(timer);
   try {
     await o.undo();
@@ -39,7 +50,7 @@ export function Undo() {
     <div class="undo" role="status">
       <T s={o.text} />
       {failed.value && <span class="del" role="alert"><T s={failed.value} /></span>}
-      <button class="link" onClick={() => void undo()}>Undo</button>
+      {o.undo && <button class="link" onClick={() => void undo()}>Undo</button>}
     </div>
   );
 }

@@ -40,6 +40,7 @@ export function Usage(_: { parts: string[] }) {
   const days = useSignal<Report | undefined>(undefined);
   const models = useSignal<Report | undefined>(undefined);
   const projects = useSignal<Report | undefined>(undefined);
+  const contexts = useSignal<Report | undefined>(undefined);
   const prompts = useSignal<Report | undefined>(undefined);
   const failed = useSignal('');
   useEffect(() => {
@@ -48,6 +49,7 @@ export function Usage(_: { parts: string[] }) {
         days.value = await get<Report>('/usage', { by: 'day', time_zone: zone, limit: 10_000 });
         models.value = await get<Report>('/usage', { by: 'model' });
         projects.value = await get<Report>('/usage', { by: 'project' });
+        contexts.value = await get<Report>('/usage', { by: 'context', limit: 10_000 });
         prompts.value = await get<Report>('/usage', { by: 'prompt', limit: 10_000 });
       } catch (e) {
         failed.value = e instanceof Error ? e.message : String(e);
@@ -56,7 +58,8 @@ export function Usage(_: { parts: string[] }) {
     void load();
   }, []);
   const sum = days.value?.sum;
-  const dear = [...(prompts.value?.rows ?? [])].filter((r) => r.prompt).sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0) || b.total - a.total).slice(0, 10);
+  const dearest = (rows: Row[] | undefined) => [...(rows ?? [])].sort((a, b) => (b.cost ?? 0) - (a.cost ?? 0) || b.total - a.total);
+  const dear = dearest(prompts.value?.rows).filter((r) => r.prompt).slice(0, 10);
   return (
     <div class="col">
       <header class="bar"><h1>Usage</h1></header>
@@ -72,9 +75,12 @@ export function Usage(_: { parts: string[] }) {
         )}
         {days.value && <Days rows={days.value.rows} />}
         <div class="tables">
-          {projects.value && <Table title="By project" head="Project" rows={projects.value.rows} name={(r) => base(r.key) || 'No project'} />}
+          {projects.value && <Table title="By project" head="Project" rows={projects.value.rows} name={(r) => projectName(r.key, projects.value?.rows ?? []) || 'No project'} to={(r) => r.key && link([], { project: r.key })} />}
           {models.value && <Table title="By model" head="Model" rows={models.value.rows} name={(r) => r.key || 'Not recorded'} />}
         </div>
+        {contexts.value && (
+          <Table title="Most expensive conversations" head="Conversation" rows={dearest(contexts.value.rows).slice(0, 10)} name={(r) => r.text || 'Untitled'} to={(r) => link(['c', r.key])} />
+        )}
         {dear.length > 0 && (
           <Table title="Most expensive prompts" head="Prompt" rows={dear} name={(r) => r.text || 'A prompt without text'} to={(r) => r.context && link(['c', r.context], { b: r.branch, m: r.prompt })} />
         )}
@@ -83,53 +89,80 @@ export function Usage(_: { parts: string[] }) {
   );
 }
 
+/** The last part of a path, with the one before it where another project has the same. */
+function projectName(path: string, all: Row[]): string {
+  const name = base(path);
+  if (!all.some((r) => r.key !== path && base(r.key) === name)) return name;
+  return path.split('/').filter(Boolean).slice(-2).join('/');
+}
+
 function Figure({ name, value, note }: { name: string; value: string; note: string }) {
   return <div><dt>{name}</dt><dd class="num">{value}</dd><dd class="s t3">{note}</dd></div>;
 }
 
 const dayLength = 86_400_000;
-const [fewestDays, mostDays] = [14, 90]; // in the plot
+const [fewestDays, mostBars] = [14, 90]; // in the plot
+
+/** Some days of the plot, the first and the last of which are named. */
+interface Bar {
+  day: string;
+  until: string;
+  fresh: number;
+  output: number;
+  cached: number;
+}
+
+const dayOf = (t: number): string => new Date(t).toISOString().slice(0, 10);
 
 /** New tokens of each day, and below, on a scale of its own, what was read from a cache. */
 function Days({ rows }: { rows: Row[] }) {
-  const known = new Map(rows.filter((r) => /^\d{4}-\d\d-\d\d$/.test(r.key)).map((r) => [r.key, r]));
-  const keys = [...known.keys()].sort();
-  const last = keys[keys.length - 1];
+  const days = rows.filter((r) => /^\d{4}-\d\d-\d\d$/.test(r.key)).sort((a, b) => (a.key < b.key ? -1 : 1));
+  const last = days[days.length - 1]?.key;
   if (!last) return null;
-  const shown: string[] = [];
+  const fresh = (r: Counts) => Math.max(0, r.total - r.cache_read);
   const end = Date.parse(last);
-  const begin = Math.max(end - (mostDays - 1) * dayLength, Math.min(Date.parse(keys[0] ?? last), end - (fewestDays - 1) * dayLength));
-  for (let t = begin; t <= end; t += dayLength) shown.push(new Date(t).toISOString().slice(0, 10));
-  const fresh = (r: Row | undefined) => (r ? Math.max(0, r.total - r.cache_read) : 0);
-  const high = Math.max(1, ...shown.map((d) => fresh(known.get(d))));
-  const cached = Math.max(1, ...shown.map((d) => known.get(d)?.cache_read ?? 0));
+  const begin = Math.min(Date.parse(days[0]?.key ?? last), end - (fewestDays - 1) * dayLength);
+  const length = Math.ceil(((end - begin) / dayLength + 1) / mostBars); // days of a bar
+  const bars: Bar[] = [];
+  for (let t = begin; t <= end; t += length * dayLength) bars.push({ day: dayOf(t), until: dayOf(Math.min(end, t + (length - 1) * dayLength)), fresh: 0, output: 0, cached: 0 });
+  for (const r of days) {
+    const b = bars[Math.floor((Date.parse(r.key) - begin) / dayLength / length)];
+    if (!b) continue;
+    b.fresh += fresh(r);
+    b.output += r.output;
+    b.cached += r.cache_read;
+  }
+  const high = Math.max(1, ...bars.map((b) => b.fresh));
+  const cached = Math.max(1, ...bars.map((b) => b.cached));
   const width = 10;
   return (
     <figure class="plot">
-      <figcaption>New tokens by day, the highest {tokens(high)}; below, read from a cache, the highest {tokens(cached)}</figcaption>
-      <svg viewBox={`0 0 ${shown.length * width} 160`} preserveAspectRatio="none" role="img" aria-label="New tokens by day; the table has the numbers">
-        {shown.map((d, i) => {
-          const r = known.get(d);
-          if (!r) return null;
-          const out = (r.output / high) * 100;
-          const all = (fresh(r) / high) * 100;
+      <figcaption>
+        New tokens, a bar for {length === 1 ? 'each day' : `every ${count(length)} days`}, up to {tokens(high)}. Below: tokens read from a cache, up to {tokens(cached)}
+      </figcaption>
+      <svg viewBox={`0 0 ${bars.length * width} 160`} preserveAspectRatio="none" role="img" aria-label="New tokens by day; the table has the numbers">
+        {bars.map((b, i) => {
+          if (b.fresh + b.cached === 0) return null;
+          const out = (b.output / high) * 100;
+          const all = (b.fresh / high) * 100;
           return (
-            <g key={d}>
-              <title>{`${d}: ${count(fresh(r))} new, ${count(r.cache_read)} from a cache`}</title>
+            <g key={b.day}>
+              <title>{`${b.day}${b.until === b.day ? '' : ' to ' + b.until}: ${count(b.fresh)} new, ${count(b.cached)} from a cache`}</title>
+              <rect class="hover" x={i * width} width={width} y="0" height="160" />
               <rect class="in" x={i * width + 1} width={width - 2} y={100 - all} height={Math.max(0, all - out)} />
               <rect class="outp" x={i * width + 1} width={width - 2} y={100 - out} height={out} />
-              <rect class="cached" x={i * width + 1} width={width - 2} y={160 - (r.cache_read / cached) * 50} height={(r.cache_read / cached) * 50} />
+              <rect class="cached" x={i * width + 1} width={width - 2} y={160 - (b.cached / cached) * 50} height={(b.cached / cached) * 50} />
             </g>
           );
         })}
-        <line x1="0" x2={shown.length * width} y1="100" y2="100" />
-        <line x1="0" x2={shown.length * width} y1="160" y2="160" />
+        <line x1="0" x2={bars.length * width} y1="100" y2="100" />
+        <line x1="0" x2={bars.length * width} y1="160" y2="160" />
       </svg>
-      <div class="days s t3 num"><span>{shown[0]}</span><span>{last}</span></div>
-      <table class="vh">
+      <div class="days s t3 num"><span>{bars[0]?.day}</span><span>{last}</span></div>
+      <div class="vh"><table>
         <thead><tr><th>Day</th><th>New tokens</th><th>From a cache</th></tr></thead>
-        <tbody>{keys.map((d) => <tr key={d}><td>{d}</td><td>{fresh(known.get(d))}</td><td>{known.get(d)?.cache_read}</td></tr>)}</tbody>
-      </table>
+        <tbody>{days.map((r) => <tr key={r.key}><td>{r.key}</td><td>{fresh(r)}</td><td>{r.cache_read}</td></tr>)}</tbody>
+      </table></div>
     </figure>
   );
 }

@@ -142,6 +142,18 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
   });
 
   describe('of who looks for something', () => {
+    task('reads the output of a tool that has a word', {
+      pointer: async () => {
+        await at('/search?q=FAIL&role=tool', '.hit');
+        await firstHit();
+        await page.locator('.hit', { hasText: 'TestRing' }).first().click();
+        await page.locator('.step .out', { hasText: '--- FAIL: TestRing' }).first().waitFor();
+        assert.match(page.url(), /role=tool/);
+      },
+    });
+    task('types a query at once', {
+      keyboard: async () => { await at('/'); await page.keyboard.type('/lighthouse'); await until(page, () => new URLSearchParams(location.search).get('q') === 'lighthouse'); },
+    });
     const hits = async () => { await firstHit(); await seen(/lighthouse/); };
     task('searches all conversations', {
       pointer: async () => {
@@ -249,7 +261,19 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
       keyboard: async () => { await at('/'); await keys('g', 'u'); await figures(); },
     });
     task('goes from an expensive prompt to its turn', {
-      pointer: async () => { await at('/usage', '.tab a'); await page.locator('.tab a').first().click(); await page.locator('.turn').first().waitFor(); },
+      pointer: async () => {
+        await at('/usage', '.tab a');
+        await page.locator('.tab', { hasText: 'Most expensive prompts' }).locator('a').first().click();
+        await page.locator('.turn').first().waitFor();
+      },
+    });
+    task('goes from an expensive project to its conversations', {
+      pointer: async () => {
+        await at('/usage', '.tab a');
+        await page.locator('.tab', { hasText: 'By project' }).locator('a').first().click();
+        await page.locator('a.row').first().waitFor();
+        assert.match(page.url(), /\/\?project=/);
+      },
     });
     task('finds what made a conversation grow', {
       pointer: async () => {

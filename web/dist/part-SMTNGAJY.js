@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./part-ARAC5MY4.js";import"./part-L2KPZRC5.js";import"./part-PQVUF4F7.js";import"./part-CDQHSZCQ.js";import"./part-NMVJF53X.js";import"./part-2BQZSC6A.js";import"./part-KB6NE555.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
