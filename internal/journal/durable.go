@@ -67,6 +67,12 @@ func (l *Log) IsDurable() bool {
 	return len(l.unproven) == 0 && l.durable.end >= l.first
 }
 
+// Begun reports whether the begin record is known to be durable.
+func (l *Log) Begun() bool {
+	l.Durable()
+	return l.durable.end >= l.first || l.own && l.sync.covers(l.first)
+}
+
 // MakeDurable syncs the log unless every known record is durable. The caller holds the lock of the context.
 func (l *Log) MakeDurable() error {
 	if l.IsDurable() {

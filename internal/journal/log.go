@@ -43,6 +43,7 @@ type Log struct {
 	durable  recordEnd   // every record up to this one is durable; its end is 0 while the begin record may not be
 	unproven []recordEnd // the records after it
 	covered  bool        // a sync of f covers them
+	own      bool        // this process wrote the begin record
 }
 
 const (
@@ -170,6 +171,9 @@ func (l *Log) State() json.RawMessage { return l.state }
 
 // Next returns the name of the log that continues this one; empty if none does.
 func (l *Log) Next() string { return l.next }
+
+// End returns where the last record that was read or written ends in the file, for [Log.SyncTo].
+func (l *Log) End() int64 { return l.end }
 
 // Len returns the length of the records after the begin record, in bytes.
 func (l *Log) Len() int64 { return l.end - l.first }

@@ -223,7 +223,7 @@ func BeginAt(dir vfs.FS, name string, b Beginning, at Spot) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l.checked = true
+	l.checked, l.own = true, true
 	return l, nil
 }
 

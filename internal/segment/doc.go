@@ -54,30 +54,42 @@ const (
 const End = ".zst"
 
 // Name is what the name of a segment's file says: the numbers of its first and last record, and the upper half of the
-// chain of the last one, which tells histories apart.
+// chain of the last one, which tells histories apart. A rewritten segment has the next edition: the greatest counts.
 type Name struct {
 	From, To uint64
 	Chain    uint32
+	Edition  uint32
 }
 
-// NameOf is the name of the segment with the records between two places.
-func NameOf(from, to journal.Spot) Name { return Name{from.Seq + 1, to.Seq, uint32(to.Chain >> 32)} }
+// NameOf is the name of the first edition of the segment with the records between two places.
+func NameOf(from, to journal.Spot) Name { return Name{from.Seq + 1, to.Seq, uint32(to.Chain >> 32), 0} }
 
 // File returns the name of the file.
-func (n Name) File() string { return fmt.Sprintf("%d-%d-%08x%s", n.From, n.To, n.Chain, End) }
+func (n Name) File() string {
+	if n.Edition > 0 {
+		return fmt.Sprintf("%d-%d-%08x-%d%s", n.From, n.To, n.Chain, n.Edition, End)
+	}
+	return fmt.Sprintf("%d-%d-%08x%s", n.From, n.To, n.Chain, End)
+}
 
 // ParseName is the inverse of [Name.File]. It rejects other spellings.
 func ParseName(file string) (n Name, ok bool) {
 	s, ok := strings.CutSuffix(file, End)
 	parts := strings.Split(s, "-")
-	if !ok || len(parts) != 3 {
+	if !ok || len(parts) < 3 || len(parts) > 4 {
 		return n, false
 	}
 	from, err1 := strconv.ParseUint(parts[0], 10, 63)
 	to, err2 := strconv.ParseUint(parts[1], 10, 63)
 	chain, err3 := strconv.ParseUint(parts[2], 16, 32)
-	n = Name{from, to, uint32(chain)}
-	return n, errors.Join(err1, err2, err3) == nil && from > 0 && from <= to && n.File() == file
+	n = Name{from, to, uint32(chain), 0}
+	var err4 error
+	if len(parts) == 4 {
+		var edition uint64
+		edition, err4 = strconv.ParseUint(parts[3], 10, 32)
+		n.Edition = uint32(edition)
+	}
+	return n, errors.Join(err1, err2, err3, err4) == nil && from > 0 && from <= to && n.File() == file
 }
 
 func damaged(format string, args ...any) error {

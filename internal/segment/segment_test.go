@@ -245,7 +245,7 @@ var errAny = errors.New("any error")
 // TestNames: each name has one spelling.
 func TestNames(t *testing.T) {
 	for name, want := range map[string]Name{
-		"1-250-9f3a01bc.zst": {1, 250, 0x9f3a01bc}, "7-7-00000001.zst": {7, 7, 1},
+		"1-250-9f3a01bc.zst": {1, 250, 0x9f3a01bc, 0}, "7-7-00000001.zst": {7, 7, 1, 0}, "7-7-00000001-12.zst": {7, 7, 1, 12},
 	} {
 		if n, ok := ParseName(name); !ok || n != want || n.File() != name {
 			t.Errorf("%s is %+v, %v", name, n, ok)
@@ -253,7 +253,7 @@ func TestNames(t *testing.T) {
 	}
 	for _, name := range []string{
 		"", "1-250.zst", "0-3-00000000.zst", "3-2-00000000.zst", "01-2-00000000.zst", "1-2-0000000A.zst", "1-2-1.zst", "1-2-00000000",
-		"1-2-000000000.zst",
+		"1-2-000000000.zst", "1-2-00000000-0.zst", "1-2-00000000-01.zst", "1-2-00000000-1-1.zst",
 		"+1-2-00000000.zst", "1-2-00000000.zst.zst", "-1-2-00000000.zst", "1-99999999999999999999-00000000.zst", "../1-2-00000000.zst",
 	} {
 		if n, ok := ParseName(name); ok {

@@ -27,6 +27,8 @@ type Options struct {
 	With *Compressor
 	// Frame is how many bytes of messages end a frame, at most [FrameSize]; 0 for that.
 	Frame int
+	// Edition is that of the segment's name.
+	Edition uint32
 }
 
 // Writer makes one segment. The segment has a temporary name until Commit. A Writer holds a frame of messages, one of
@@ -38,6 +40,7 @@ type Options struct {
 type Writer struct {
 	fs      vfs.FS
 	context uuid.UUID
+	edition uint32
 	tmp     string
 	file    vfs.File
 	size    int64 // bytes written
@@ -63,7 +66,10 @@ type Writer struct {
 
 // Create begins a segment of a context in a folder. End it with Commit or Abort.
 func Create(fsys vfs.FS, context uuid.UUID, o Options) (*Writer, error) {
-	w := &Writer{fs: fsys, context: context, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize, known: map[Sum]bool{}}
+	w := &Writer{
+		fs: fsys, context: context, edition: o.Edition, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize,
+		known: map[Sum]bool{},
+	}
 	if w.with == nil {
 		w.with = NewCompressor(Store, 1)
 	}
@@ -289,7 +295,9 @@ func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size 
 	}
 	err = w.file.Close()
 	w.file = nil
-	name = NameOf(from, to).File()
+	as := NameOf(from, to)
+	as.Edition = w.edition
+	name = as.File()
 	if err == nil {
 		err = w.fs.Rename(w.tmp, name)
 	}

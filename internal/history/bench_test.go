@@ -1,0 +1,306 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+var (
+	testContext = uuid.MustParse("01930000-0000-7000-8000-000000000001")
+	testStore   = uuid.MustParse("01930000-0000-7000-8000-000000000002")
+	testTime    = time.Date(2026, 1, 2, 3, 4, 5, 678000, time.UTC)
+)
+
+// shown is a message as the model has it.
+type shown struct {
+	id       uuid.UUID
+	envelope string // empty if it is erased
+}
+
+// model is what a history should show.
+type model struct {
+	lines    map[uuid.UUID][]shown
+	payloads map[segment.Sum]string
+	title    string
+}
+
+func newModel() *model {
+	return &model{lines: map[uuid.UUID][]shown{}, payloads: map[segment.Sum]string{}}
+}
+
+func (m *model) clone() *model {
+	c := &model{lines: map[uuid.UUID][]shown{}, payloads: maps.Clone(m.payloads), title: m.title}
+	for id, all := range m.lines {
+		c.lines[id] = slices.Clone(all)
+	}
+	return c
+}
+
+// bench writes histories and compares them with the model.
+type bench struct {
+	t     *testing.T
+	r     *rand.Rand
+	disk  *crashfs.FS
+	h     *History
+	model *model
+	meta  *ctxfolder.Metadata
+	made  int
+	times int
+}
+
+func folderOf(t *testing.T, disk *crashfs.FS) Folder {
+	t.Helper()
+	dir, err := disk.Sub(".") // another process has its own
+	must(t, err)
+	segments, err := disk.Sub("segments")
+	must(t, err)
+	return Folder{testStore, testContext, dir, segments}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+func newBench(t *testing.T, seed uint64) *bench {
+	b := &bench{t: t, r: rand.New(rand.NewPCG(seed, 1)), disk: crashfs.New(), model: newModel()}
+	must(t, b.disk.Mkdir("segments"))
+	must(t, b.disk.SyncDir("."))
+	line := uuid.MustParse("01950000-0000-7000-8000-000000000001")
+	b.meta = &ctxfolder.Metadata{
+		ID: testContext, Title: "begun", CreatedAt: testTime, UpdatedAt: testTime, ActiveBranch: "main",
+		Lines: []ctxfolder.Line{{ID: line, Folder: "branch-main"}}, Branches: []ctxfolder.Branch{{Name: "main", Line: line}},
+	}
+	raw, err := ctxfolder.CommittableMetadata(b.meta)
+	must(t, err)
+	h, c, err := Create(folderOf(t, b.disk), Options{Full: 4 << 10}, []journal.Item{{Kind: journal.Metadata, Body: raw}})
+	must(t, err)
+	must(t, c.Wait())
+	b.h, b.model.title = h, "begun"
+	t.Cleanup(func() { b.h.Close() })
+	return b
+}
+
+func (b *bench) newID() uuid.UUID {
+	b.made++
+	var id uuid.UUID
+	if b.r.IntN(4) == 0 { // one that is not above the others
+		for i := range id {
+			id[i] = byte(b.r.Uint32())
+		}
+		id[6], id[8] = id[6]&0xf|0x40, id[8]&0x3f|0x80
+		return id
+	}
+	return uuid.MustParse(fmt.Sprintf("01940000-%04x-7000-8000-%012x", b.made, b.made))
+}
+
+func (b *bench) envelope(line uuid.UUID, position int64, id uuid.UUID) []byte {
+	b.times++
+	text := fmt.Sprint("text ", b.times, " ", string(make([]byte, b.r.IntN(300))))
+	body, _ := json.Marshal(map[string]string{"role": "user", "content": text})
+	e := message.Envelope{
+		ID: id, Line: line, Position: position, StoredAt: testTime.Add(time.Duration(b.times) * time.Millisecond), Branch: "main",
+		Role: "user", Type: "text", Body: body,
+	}
+	return e.AppendTo(nil)
+}
+
+// change is one random commit: its items, and what it makes of a model.
+func (b *bench) change(m *model) (items []journal.Item, group bool) {
+	line := b.anyLine()
+	all := m.lines[line]
+	switch b.r.IntN(10) {
+	case 0:
+		if len(all) > 0 {
+			p := b.r.IntN(len(all))
+			if all[p].envelope == "" {
+				return nil, false
+			}
+			raw := b.envelope(line, int64(p), all[p].id)
+			items = append(items, journal.Item{Kind: journal.Replace, Body: raw, Was: int64(len(all[p].envelope))})
+			all[p].envelope = string(raw)
+		}
+	case 1:
+		if len(all) > 0 && b.r.IntN(3) == 0 {
+			end := b.r.IntN(len(all) + 1)
+			all = all[:end]
+			t := trim{Line: line, End: int64(end), Bytes: bytesOf(all)}
+			if end > 0 {
+				t.Last = all[end-1].id
+			}
+			body, _ := json.Marshal(t)
+			items = append(items, journal.Item{Kind: journal.Trim, Body: body})
+		}
+	case 2:
+		if len(all) > 0 && b.r.IntN(2) == 0 {
+			p := b.r.IntN(len(all))
+			all[p].envelope = ""
+			body, _ := json.Marshal(erasure{Line: line, Positions: []int64{int64(p)}, Bytes: bytesOf(all)})
+			items = append(items, journal.Item{Kind: journal.Erase, Body: body})
+		}
+	case 3:
+		b.meta = b.meta.Clone()
+		b.meta.Title, b.meta.Revision = fmt.Sprint("title ", b.times), b.meta.Revision+1
+		b.times++
+		it, err := b.h.MetadataItem(b.meta)
+		must(b.t, err)
+		items, m.title = append(items, it), b.meta.Title
+	case 4:
+		payload := fmt.Sprint("payload ", b.times)
+		b.times++
+		sum := segment.SumOf([]byte(payload))
+		body := fmt.Sprintf(`{"blob":"%x","text":%q}`, sum[:], payload)
+		items = append(items, journal.Item{Kind: journal.Payload, Body: []byte(body)})
+		m.payloads[sum] = payload
+		fallthrough
+	default:
+		for range 1 + b.r.IntN(4) {
+			id := b.newID()
+			raw := b.envelope(line, int64(len(all)), id)
+			items = append(items, journal.Item{Kind: journal.Add, Body: raw})
+			all = append(all, shown{id, string(raw)})
+		}
+		group = b.r.IntN(2) == 0
+	}
+	m.lines[line] = all
+	return items, group
+}
+
+func bytesOf(all []shown) (n int64) {
+	for i := range all {
+		n += int64(len(all[i].envelope))
+	}
+	return n
+}
+
+func (b *bench) anyLine() uuid.UUID {
+	n := 1 + b.r.IntN(3)
+	return uuid.MustParse(fmt.Sprintf("01950000-0000-7000-8000-00000000000%d", n))
+}
+
+// commit commits a random change. The model has it from now on.
+func (b *bench) commit() error {
+	if err := b.h.Prepare(); err != nil {
+		return err
+	}
+	next := b.model.clone()
+	items, group := b.change(next)
+	if len(items) == 0 {
+		return nil
+	}
+	c := b.h.Append(items, group)
+	if c.Err != nil {
+		return c.Err
+	}
+	if err := c.Wait(); err != nil {
+		return err
+	}
+	b.model = next
+	return nil
+}
+
+// compare compares a history with the model.
+func (b *bench) compare(h *History, when string) {
+	b.t.Helper()
+	if err := difference(h, b.model, b.r); err != nil {
+		b.t.Fatalf("%s: %v", when, err)
+	}
+}
+
+func difference(h *History, m *model, r *rand.Rand) error {
+	meta, err := h.Metadata()
+	if err != nil {
+		return err
+	}
+	if meta == nil || meta.Title != m.title {
+		return fmt.Errorf("the title is not %q: %+v", m.title, meta)
+	}
+	counts, err := h.AllCounts()
+	if err != nil {
+		return err
+	}
+	for line, c := range counts {
+		if c.Count > 0 && len(m.lines[line]) == 0 {
+			return fmt.Errorf("line %s has %d messages, wanted none", line, c.Count)
+		}
+	}
+	for line, all := range m.lines {
+		c, ok, err := h.Counts(line)
+		if err != nil {
+			return err
+		}
+		if !ok && len(all) == 0 {
+			continue
+		}
+		if c.Count != int64(len(all)) || c.Bytes != bytesOf(all) {
+			return fmt.Errorf("line %s: %+v, wanted %d of %d bytes", line, c, len(all), bytesOf(all))
+		}
+		from := int64(r.IntN(len(all) + 1))
+		for _, span := range [][2]int64{{0, c.End()}, {from, c.End()}, {0, from}} {
+			if err := differenceIn(h, line, all, span[0], span[1]); err != nil {
+				return err
+			}
+		}
+		for i := range all {
+			e, ok, err := h.Find(line, all[i].id, c.End())
+			if err != nil || !ok || e.Position != int64(i) {
+				return fmt.Errorf("message %d of line %s is found at %d: %v, %w", i, line, e.Position, ok, err)
+			}
+			if isNew, err := h.IsNew(all[i].id); err != nil || isNew {
+				return fmt.Errorf("message %d of line %s is new: %w", i, line, err)
+			}
+		}
+	}
+	for sum, text := range m.payloads {
+		b, ok, err := h.Payload(sum)
+		if err != nil || !ok || string(b) != text {
+			return fmt.Errorf("payload %q: %q, %v, %w", text, b, ok, err)
+		}
+	}
+	return nil
+}
+
+func differenceIn(h *History, line uuid.UUID, all []shown, from, to int64) error {
+	entries, err := h.Entries(line, from, to)
+	if err != nil {
+		return err
+	}
+	if int64(len(entries)) != to-from {
+		return fmt.Errorf("line %s has %d entries from %d to %d", line, len(entries), from, to)
+	}
+	bodies := h.Read(entries)
+	for i := range entries {
+		e, want := &entries[i], &all[from+int64(i)]
+		if e.Position != from+int64(i) || e.ID != want.id || (e.Gone == segment.Erased) != (want.envelope == "") {
+			return fmt.Errorf("line %s, position %d: %+v, wanted %s", line, from+int64(i), e, want.id)
+		}
+		if string(bodies[i]) != want.envelope {
+			_, err := h.ReadOne(e)
+			return fmt.Errorf("line %s, position %d: %q, wanted %q: %w", line, e.Position, bodies[i], want.envelope, err)
+		}
+	}
+	return nil
+}
+
+// again opens the history as another process does.
+func (b *bench) again(disk vfs.FS) *History {
+	b.t.Helper()
+	h := Open(folderOf(b.t, disk.(*crashfs.FS)), Options{Full: 4 << 10})
+	must(b.t, h.Refresh())
+	return h
+}

@@ -1,0 +1,50 @@
+package history
+
+import (
+	"time"
+
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// Entry says all about a message but its content.
+type Entry struct {
+	Line     uuid.UUID
+	Position int64
+	ID       uuid.UUID
+	Seq      uint64 // of the record that committed this version
+	At       int64  // the time of that commit, microseconds since 1970
+	Size     int64  // of the envelope, in bytes; 0 if it is gone
+	Sum      uint64 // of the envelope; 0 if it is gone
+	Payloads int    // references to blobs in the message
+	Gone     segment.Gone
+
+	log *openLog      // which has its record at off, or else
+	off int64         //
+	seg *openSegment  // which has it at place
+	row segment.Place //
+}
+
+// StoredAt returns the time of the commit.
+func (e *Entry) StoredAt() time.Time { return time.UnixMicro(e.At).UTC() }
+
+func (e *Entry) inSegment() segment.Row {
+	return segment.Row{
+		Line: e.Line, Position: e.Position, Seq: e.Seq, ID: e.ID, At: e.At, Size: e.Size, Sum: e.Sum, Payloads: e.Payloads,
+		Gone: e.Gone, Place: e.row,
+	}
+}
+
+func entryOfRow(r *segment.Row, s *openSegment) Entry {
+	return Entry{
+		Line: r.Line, Position: r.Position, ID: r.ID, Seq: r.Seq, At: r.At, Size: r.Size, Sum: r.Sum, Payloads: r.Payloads,
+		Gone: r.Gone, seg: s, row: r.Place,
+	}
+}
+
+func entryOfAddress(a *message.Address, seq uint64, size int64, sum uint64) Entry {
+	return Entry{
+		Line: a.Line, Position: a.Position, ID: a.ID, Seq: seq, At: a.StoredAt.UnixMicro(), Size: size, Sum: sum, Payloads: a.Payloads,
+	}
+}

@@ -1,0 +1,194 @@
+package history
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/google/uuid"
+)
+
+// lineView is a line as a reader has it: nothing of it changes. The reader releases it.
+type lineView struct {
+	Counts
+	recent   []Entry
+	changed  map[int64]Entry
+	segments *segments
+}
+
+// lineOf returns a line; ok is false if the history never had it.
+func (h *History) lineOf(id uuid.UUID) (v lineView, ok bool, err error) {
+	err = h.view(func(s *state) {
+		ln := s.lines[id]
+		if ok = ln != nil; ok {
+			s.segments.hold()
+			v = lineView{ln.Counts, ln.recent, ln.changed, s.segments}
+		}
+	})
+	return v, ok, err
+}
+
+func (v *lineView) release() { v.segments.release() }
+
+// at returns the entry at one of the line's own positions.
+func (v *lineView) at(position int64) (Entry, error) {
+	if i := position - (v.End() - int64(len(v.recent))); i >= 0 {
+		return v.recent[i], nil
+	}
+	e, changed := v.changed[position]
+	if changed && e.ID != uuid.Nil {
+		return e, nil
+	}
+	row, err := v.rowAt(position)
+	if changed && err == nil {
+		row.Seq, row.Gone, row.Size, row.Sum, row.Payloads = e.Seq, e.Gone, 0, 0, 0
+	}
+	return row, err
+}
+
+// rowAt returns what the newest segment with a position says of it.
+func (v *lineView) rowAt(position int64) (Entry, error) {
+	for i := len(v.segments.all) - 1; i >= 0; i-- {
+		o := v.segments.all[i]
+		if span, ok := o.spans[v.Line]; !ok || position < span.From || position >= span.To {
+			continue
+		}
+		row, err := o.Lookup(v.Line, position)
+		if errors.Is(err, segment.ErrNotFound) {
+			continue
+		}
+		if err != nil {
+			return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		return entryOfRow(&row, o), nil
+	}
+	return Entry{}, damaged("position %d of line %s is in no segment", position, v.Line)
+}
+
+// Entry returns the entry at a position, which a line has itself. ok is false if it has no such position.
+func (h *History) Entry(line uuid.UUID, position int64) (e Entry, ok bool, err error) {
+	v, ok, err := h.lineOf(line)
+	if err != nil || !ok {
+		return e, false, err
+	}
+	defer v.release()
+	if position < v.Base || position >= v.End() {
+		return e, false, nil
+	}
+	e, err = v.at(position)
+	return e, err == nil, err
+}
+
+// Entries returns the entries of the positions from … to that a line has itself, in order.
+func (h *History) Entries(line uuid.UUID, from, to int64) ([]Entry, error) {
+	v, ok, err := h.lineOf(line)
+	if err != nil || !ok {
+		return nil, err
+	}
+	defer v.release()
+	from, to = max(from, v.Base), min(to, v.End())
+	if from >= to {
+		return nil, nil
+	}
+	start := v.End() - int64(len(v.recent))
+	all := make([]Entry, 0, to-from)
+	if from < start {
+		if all, err = v.sealed(all, from, min(to, start)); err != nil {
+			return nil, err
+		}
+	}
+	if to > start {
+		all = append(all, v.recent[max(from-start, 0):to-start]...)
+	}
+	return all, nil
+}
+
+// sealed adds the entries of positions of segments: of each, the one of the newest segment that has it.
+func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
+	n := len(all)
+	all = append(all, make([]Entry, to-from)...)
+	found := all[n:]
+	left := to - from
+	for i := len(v.segments.all) - 1; i >= 0 && left > 0; i-- {
+		o := v.segments.all[i]
+		span, ok := o.spans[v.Line]
+		if !ok || span.To <= from || span.From >= to {
+			continue
+		}
+		for row, err := range o.Rows(v.Line, from, to) {
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
+			if e := &found[row.Position-from]; e.seg == nil {
+				*e = entryOfRow(&row, o)
+				left--
+			}
+		}
+	}
+	for i := range found {
+		p := from + int64(i)
+		if found[i].seg == nil {
+			return nil, damaged("position %d of line %s is in no segment", p, v.Line)
+		}
+		if e, ok := v.changed[p]; ok {
+			if e.ID == uuid.Nil {
+				e.ID, e.At = found[i].ID, found[i].At
+			}
+			found[i] = e
+		}
+	}
+	return all, nil
+}
+
+// Find returns the newest message with an id of a line, below a position.
+func (h *History) Find(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
+	var position int64
+	err = h.view(func(s *state) {
+		if ln := s.lines[line]; ln != nil && !ln.IsAbove(id) {
+			// byID is made under the lock of readers: see line.find.
+			position, ok = ln.findIn(id)
+		}
+	})
+	if err != nil {
+		return e, false, err
+	}
+	if ok {
+		e, ok, err = h.Entry(line, position)
+		return e, ok && e.ID == id && position < end, err
+	}
+	v, ok, err := h.lineOf(line)
+	if err != nil || !ok {
+		return e, false, err
+	}
+	defer v.release()
+	if v.IsAbove(id) {
+		return e, false, nil
+	}
+	for p, c := range v.changed {
+		if c.ID == id && p < end {
+			return c, true, nil
+		}
+	}
+	for i := len(v.segments.all) - 1; i >= 0; i-- {
+		o := v.segments.all[i]
+		span, ok := o.spans[line]
+		if !ok || bytes.Compare(id[:], span.Least[:]) < 0 || bytes.Compare(id[:], span.Greatest[:]) > 0 {
+			continue
+		}
+		for row, rerr := range o.LookupID(id) {
+			if rerr != nil {
+				err = errors.Join(err, fmt.Errorf("%w: %w", ErrDamaged, rerr))
+				continue
+			}
+			if row.Line != line || row.Position >= min(end, v.End()) || row.Position < v.Base {
+				continue
+			}
+			// Its position may have another message by now.
+			if e, aerr := v.at(row.Position); aerr == nil && e.ID == id {
+				return e, true, nil
+			}
+		}
+	}
+	return e, false, err
+}

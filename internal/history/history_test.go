@@ -1,0 +1,118 @@
+package history
+
+import (
+	"fmt"
+	"os"
+	"path"
+	"strings"
+	"testing"
+
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+)
+
+// TestModel makes random commits, rotations and seals. The writer, a reader that follows and one that begins anew show
+// what the model has.
+func TestModel(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, seed)
+			reader := b.again(b.disk)
+			defer reader.Close()
+			for i := range 150 {
+				must(t, b.commit())
+				switch b.r.IntN(12) {
+				case 0, 5:
+					must(t, b.h.Prepare())
+					must(t, b.h.Rotate())
+				case 1, 6:
+					must(t, b.h.Seal(segment.Options{}))
+				case 2:
+					must(t, reader.Seal(segment.Options{}))
+				case 4:
+					must(t, b.h.Merge(segment.Options{With: segment.NewCompressor(segment.Fast, 1)}))
+				case 3:
+					other := b.again(b.disk)
+					b.compare(other, fmt.Sprint("anew ", i))
+					b.h.Close()
+					b.h = other // it writes from now on
+				}
+				b.compare(b.h, fmt.Sprint("writer ", i))
+				if b.r.IntN(3) == 0 {
+					must(t, reader.Refresh())
+					b.compare(reader, fmt.Sprint("reader ", i))
+				}
+			}
+		})
+	}
+}
+
+// contents returns what all files of a folder have.
+func contents(t *testing.T, dir vfs.FS, folder string) string {
+	var all strings.Builder
+	for e, err := range dir.ReadDir(folder) {
+		must(t, err)
+		name := path.Join(folder, e.Name())
+		if e.IsDir() {
+			all.WriteString(contents(t, dir, name))
+			continue
+		}
+		f, err := dir.OpenFile(name, os.O_RDONLY)
+		must(t, err)
+		size, err := vfs.Size(f)
+		must(t, err)
+		b, err := vfs.ReadData(f, 0, size)
+		must(t, err)
+		must(t, f.Close())
+		fmt.Fprintf(&all, "== %s\n%s\n", name, b)
+	}
+	return all.String()
+}
+
+// TestErase: no file has an erased message after a seal, whether a log or a segment had it, and however often that was
+// merged.
+func TestErase(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(30) {
+		b := newBench(t, seed)
+		var secrets []string
+		for range 60 {
+			before := b.model
+			must(t, b.commit())
+			for line, all := range b.model.lines {
+				for i := range all {
+					if all[i].envelope == "" && i < len(before.lines[line]) && before.lines[line][i].envelope != "" {
+						secrets = append(secrets, before.lines[line][i].envelope)
+					}
+				}
+			}
+			switch b.r.IntN(6) {
+			case 0:
+				must(t, b.h.Prepare())
+				must(t, b.h.Rotate())
+			case 1:
+				must(t, b.h.Seal(segment.Options{}))
+			case 2:
+				must(t, b.h.Merge(segment.Options{}))
+			}
+		}
+		must(t, b.h.Prepare())
+		must(t, b.h.Rotate())
+		must(t, b.h.Seal(segment.Options{}))
+		must(t, b.h.Merge(segment.Options{}))
+		b.compare(b.h, fmt.Sprint("seed ", seed))
+		all := contents(t, b.disk, ".")
+		for _, secret := range secrets {
+			if i := strings.Index(secret, `"content":`); strings.Contains(all, secret[i:min(i+40, len(secret))]) {
+				at := strings.Index(all, secret[i:min(i+40, len(secret))])
+				file := all[strings.LastIndex(all[:at], "== "):at]
+				t.Fatalf("seed %d: %s has %q\n%s", seed, file[:strings.IndexByte(file, '\n')], secret, b.disk.Dump())
+			}
+		}
+		if len(secrets) == 0 && seed == 0 {
+			t.Fatal("nothing was erased")
+		}
+	}
+}

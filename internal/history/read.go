@@ -1,0 +1,137 @@
+package history
+
+import (
+	"errors"
+
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/google/uuid"
+)
+
+// Read returns the envelopes of entries, as they were committed, in their order. It returns nil where there is none, or
+// none that is whole: [History.ReadOne] says why.
+func (h *History) Read(entries []Entry) [][]byte {
+	out := make([][]byte, len(entries))
+	for i := 0; i < len(entries); {
+		n := 1
+		for i+n < len(entries) && entries[i].seg != nil && entries[i+n].seg == entries[i].seg {
+			n++
+		}
+		readFrom(entries[i:i+n], out[i:i+n])
+		i += n
+	}
+	for i := range entries {
+		if e := &entries[i]; out[i] == nil && e.Gone == segment.Here {
+			out[i], _ = h.readAgain(e)
+		}
+	}
+	return out
+}
+
+// ReadOne returns the envelope of an entry. The error wraps [ErrErased] or [ErrDamaged].
+func (h *History) ReadOne(e *Entry) ([]byte, error) {
+	switch e.Gone {
+	case segment.Erased:
+		return nil, ErrErased
+	case segment.Lost:
+		return nil, damaged("message %s: no copy is whole", e.ID)
+	}
+	out := make([][]byte, 1)
+	if readFrom([]Entry{*e}, out); out[0] != nil {
+		return out[0], nil
+	}
+	return h.readAgain(e)
+}
+
+// readFrom reads entries of one segment, or one entry of a log.
+func readFrom(entries []Entry, out [][]byte) {
+	e := &entries[0]
+	switch {
+	case e.seg != nil && e.seg.hold():
+		rows := make([]segment.Row, len(entries))
+		for i := range entries {
+			rows[i] = entries[i].inSegment()
+		}
+		copy(out, e.seg.ReadMessages(rows))
+		e.seg.release()
+	case e.log != nil && e.log.hold():
+		out[0], _ = e.log.ReadBody(e.off)
+		e.log.release()
+	}
+}
+
+// readAgain reads a version of a message that another file may have by now.
+func (h *History) readAgain(e *Entry) ([]byte, error) {
+	now, ok, err := h.Entry(e.Line, e.Position)
+	if err != nil {
+		return nil, err
+	}
+	if !ok || now.Seq != e.Seq || now.ID != e.ID || now.Gone != e.Gone {
+		return nil, damaged("message %s was replaced or removed", e.ID)
+	}
+	switch {
+	case now.seg != nil && now.seg.hold():
+		defer now.seg.release()
+		return now.seg.ReadMessage(now.inSegment())
+	case now.log != nil && now.log.hold():
+		defer now.log.release()
+		return now.log.ReadBody(now.off)
+	}
+	return nil, damaged("message %s is in no file", e.ID)
+}
+
+// Payload returns a payload that a log or a segment has. ok is false if none does.
+func (h *History) Payload(sum segment.Sum) (b []byte, ok bool, err error) {
+	var at payloadAt
+	var all *segments
+	err = h.view(func(s *state) {
+		if at, ok = s.payloads[sum]; ok {
+			at.log.hold()
+			return
+		}
+		all = s.segments
+		all.hold()
+	})
+	if err != nil {
+		return nil, false, err
+	}
+	if ok {
+		defer at.log.release()
+		body, err := at.log.ReadBody(at.off)
+		if err == nil {
+			b, err = parsePayload(body)
+		}
+		return b, err == nil, err
+	}
+	defer all.release()
+	for i := len(all.all) - 1; i >= 0; i-- {
+		b, err := all.all[i].Payload(sum)
+		if err == nil {
+			return b, true, nil
+		}
+		if !errors.Is(err, segment.ErrNotFound) {
+			return nil, false, err
+		}
+	}
+	return nil, false, nil
+}
+
+// IsNew reports whether no line ever had an id. It looks into segments only for an id that is not above all others.
+func (h *History) IsNew(id uuid.UUID) (bool, error) {
+	var lines []uuid.UUID
+	err := h.view(func(s *state) {
+		for line, ln := range s.lines {
+			if !ln.IsAbove(id) {
+				lines = append(lines, line)
+			}
+		}
+	})
+	if err != nil {
+		return false, err
+	}
+	for _, line := range lines {
+		if _, ok, err := h.Find(line, id, 1<<62); ok || err != nil {
+			return false, err
+		}
+	}
+	return true, nil
+}

@@ -1,0 +1,243 @@
+package history
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"sync"
+
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/google/uuid"
+)
+
+// state is what is known of the history, up to a place.
+type state struct {
+	context  uuid.UUID
+	at       journal.Spot
+	segments *segments  // they begin the history
+	logs     []*openLog // these go on; writers append to the last one
+	lines    map[uuid.UUID]*line
+	payloads map[segment.Sum]payloadAt // that the logs have
+	metadata metadata
+	newestAt int64 // the time of the newest commit of a message, microseconds since 1970; 0 if no log has one
+}
+
+// payloadAt is where a log has the record of a payload.
+type payloadAt struct {
+	log *openLog
+	off int64
+}
+
+// line is what is known of a line: its counts, and the messages that logs have.
+type line struct {
+	Counts
+	recent  []Entry             // the last ones, without a gap
+	ids     sync.Mutex          // guards byID
+	byID    map[uuid.UUID]int64 // their positions; nil until it is asked for
+	changed map[int64]Entry     // newer versions of earlier ones, and what is left of erased ones
+}
+
+// start returns the position of the first recent message.
+func (ln *line) start() int64 { return ln.End() - int64(len(ln.recent)) }
+
+// findIn returns the position of a recent message. Readers call it at the same time.
+func (ln *line) findIn(id uuid.UUID) (position int64, ok bool) {
+	ln.ids.Lock()
+	defer ln.ids.Unlock()
+	if ln.byID == nil {
+		ln.byID = make(map[uuid.UUID]int64, len(ln.recent))
+		for i := range ln.recent {
+			ln.byID[ln.recent[i].ID] = ln.recent[i].Position
+		}
+	}
+	position, ok = ln.byID[id]
+	return position, ok
+}
+
+// put takes the next message, or with was ≥ 0 another version of one.
+func (ln *line) put(e *Entry, was int64) error {
+	switch start := ln.start(); {
+	case was < 0 && e.Position != ln.End():
+		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
+	case was < 0:
+		ln.recent = append(ln.recent, *e)
+		if ln.byID != nil {
+			ln.byID[e.ID] = e.Position
+		}
+	case e.Position < ln.Base || e.Position >= ln.End():
+		return fmt.Errorf("%w: position %d of line %s is replaced, which it does not have", ErrDamaged, e.Position, e.Line)
+	case e.Position >= start:
+		if ln.recent[e.Position-start].ID != e.ID {
+			ln.byID = nil
+		}
+		ln.recent = slices.Clone(ln.recent) // readers have it
+		ln.recent[e.Position-start] = *e
+	default:
+		ln.change(e)
+	}
+	ln.add(e, was)
+	return nil
+}
+
+func (ln *line) change(e *Entry) {
+	all := maps.Clone(ln.changed) // readers have it
+	if all == nil {
+		all = map[int64]Entry{}
+	}
+	all[e.Position] = *e
+	ln.changed = all
+}
+
+// trim ends the line earlier.
+func (ln *line) trim(t *trim) error {
+	if t.End < ln.Base || t.End > ln.End() {
+		return fmt.Errorf("%w: line %s is cut at position %d, which it does not have", ErrDamaged, t.Line, t.End)
+	}
+	ln.recent = slices.Clone(ln.recent[:max(t.End-ln.start(), 0)])
+	ln.changed = maps.Clone(ln.changed)
+	maps.DeleteFunc(ln.changed, func(p int64, _ Entry) bool { return p >= t.End })
+	ln.byID = nil
+	ln.Count, ln.Bytes, ln.Last = t.End-ln.Base, t.Bytes, t.Last
+	if ln.Count == 0 {
+		ln.Referring = 0
+	}
+	return nil
+}
+
+// erase leaves of messages only that they were there.
+func (ln *line) erase(x *erasure, seq uint64) error {
+	for _, p := range x.Positions {
+		if p < ln.Base || p >= ln.End() {
+			return fmt.Errorf("%w: position %d of line %s is erased, which it does not have", ErrDamaged, p, x.Line)
+		}
+		// The row of a message in a segment has its id and time: see entryAt.
+		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: segment.Erased}
+		if start := ln.start(); p >= start {
+			gone.ID, gone.At = ln.recent[p-start].ID, ln.recent[p-start].At
+			ln.recent = slices.Clone(ln.recent)
+			ln.recent[p-start] = gone
+		} else {
+			if old, ok := ln.changed[p]; ok {
+				gone.ID, gone.At = old.ID, old.At
+			}
+			ln.change(&gone)
+		}
+	}
+	ln.Bytes = x.Bytes
+	return nil
+}
+
+func (s *state) line(id uuid.UUID, base int64) *line {
+	ln := s.lines[id]
+	if ln == nil {
+		ln = &line{Counts: Counts{Line: id, Base: base}}
+		s.lines[id] = ln
+	}
+	return ln
+}
+
+// take applies a record, which continues the history.
+func (s *state) take(r *record) error {
+	switch r.Kind {
+	case journal.Add, journal.Replace:
+		was := int64(-1)
+		if r.Kind == journal.Replace {
+			was = r.Was
+		}
+		e := r.entry()
+		if err := s.line(e.Line, e.Position).put(&e, was); err != nil {
+			return err
+		}
+		s.newestAt = max(s.newestAt, e.At)
+	case journal.Trim:
+		ln := s.lines[r.trim.Line]
+		if ln == nil {
+			return fmt.Errorf("%w: line %s is cut, which is not there", ErrDamaged, r.trim.Line)
+		}
+		if err := ln.trim(&r.trim); err != nil {
+			return err
+		}
+	case journal.Erase:
+		ln := s.lines[r.erasure.Line]
+		if ln == nil {
+			return fmt.Errorf("%w: messages of line %s are erased, which is not there", ErrDamaged, r.erasure.Line)
+		}
+		if err := ln.erase(&r.erasure, r.Seq); err != nil {
+			return err
+		}
+	case journal.Payload:
+		s.payloads[r.payload] = payloadAt{r.log, r.Off}
+	case journal.Metadata, journal.Change:
+		if err := s.metadata.take(r); err != nil {
+			return err
+		}
+	default: // the version of the log says that its records can be skipped
+	}
+	s.at = r.Spot()
+	return nil
+}
+
+// sealed forgets what the logs up to a place had, which a segment has now.
+func (s *state) sealed(to uint64) {
+	for id, ln := range s.lines {
+		n := len(ln.recent)
+		for n > 0 && ln.recent[n-1].Seq > to {
+			n--
+		}
+		for i := range n {
+			if e := &ln.recent[i]; e.Seq > to {
+				ln.change(e) // the segment has an earlier version
+			}
+		}
+		ln.recent, ln.byID = slices.Clone(ln.recent[n:]), nil
+		ln.changed = maps.Clone(ln.changed)
+		maps.DeleteFunc(ln.changed, func(_ int64, e Entry) bool { return e.Seq <= to })
+		if ln.Count == 0 && len(ln.recent) == 0 && !s.metadata.has(id) {
+			delete(s.lines, id)
+		}
+	}
+	for sum, at := range s.payloads {
+		if at.log.At().Seq <= to {
+			delete(s.payloads, sum)
+		}
+	}
+}
+
+// save returns the state as a log begins with it.
+func (s *state) save() (saved, error) {
+	raw, err := s.metadata.copy()
+	if err != nil {
+		return saved{}, err
+	}
+	all := saved{Metadata: raw}
+	for _, ln := range s.lines {
+		all.Lines = append(all.Lines, ln.Counts)
+	}
+	slices.SortFunc(all.Lines, func(a, b Counts) int { return slices.Compare(a.Line[:], b.Line[:]) })
+	return all, nil
+}
+
+// restore makes the state what a log begins with, or what a segment ends with.
+func (s *state) restore(b []byte, at journal.Spot) error {
+	all, err := parseSaved(b)
+	if err != nil {
+		return err
+	}
+	s.lines = make(map[uuid.UUID]*line, len(all.Lines))
+	for _, c := range all.Lines {
+		s.lines[c.Line] = &line{Counts: c}
+	}
+	s.payloads = map[segment.Sum]payloadAt{}
+	s.metadata = metadata{context: s.context}
+	if len(all.Metadata) > 0 && string(all.Metadata) != "null" {
+		m, err := ctxfolder.ParseMetadata(all.Metadata)
+		if err != nil {
+			return fmt.Errorf("%w: state: %w", ErrDamaged, err)
+		}
+		s.metadata.set(m, all.Metadata)
+	}
+	s.at = at
+	return nil
+}
