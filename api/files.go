@@ -14,7 +14,7 @@ type fileList struct {
 	Behind int64            `json:"behind"` // commits that the index does not have yet
 }
 
-// fileQueryOf reads the conditions of a list of files.
+// fileQueryOf reads the conditions of a list of files, or of paths.
 func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
 	q.Query, err = x.conditionsOf(p)
 	q.Limit = p.limit(listed, maxListed)
@@ -27,8 +27,6 @@ func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
 		q.IsText = &is
 	}
 	p.known = append(p.known, "is_text")
-	q.Newest = !p.yes("all")
-	q.Bookkeeping = q.Bookkeeping || !q.Newest
 	return q, err
 }
 
@@ -39,6 +37,8 @@ func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	q.Newest = !p.yes("all")
+	q.Bookkeeping = q.Bookkeeping || !q.Newest
 	if err := p.done(); err != nil {
 		return err
 	}
@@ -56,6 +56,36 @@ func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	}
 	if len(all.Files) < q.Limit {
 		all.Next = ""
+	}
+	return sendDocument(w, http.StatusOK, all)
+}
+
+type pathList struct {
+	Paths  []record.PathCount `json:"paths"`
+	Behind int64              `json:"behind"` // commits that the index does not have yet
+}
+
+// countPaths lists the paths that messages touch, the most often touched first.
+func (x *Server) countPaths(w http.ResponseWriter, r *http.Request) error {
+	p := parametersOf(r)
+	q, err := x.fileQueryOf(p)
+	if err != nil {
+		return err
+	}
+	if err := p.done(); err != nil {
+		return err
+	}
+	index, behind, err := x.index.current(r.Context())
+	if err != nil {
+		return err
+	}
+	counts, err := index.CountPaths(r.Context(), q)
+	if err != nil {
+		return err
+	}
+	all := pathList{Paths: []record.PathCount{}, Behind: behind}
+	for _, c := range counts {
+		all.Paths = append(all.Paths, record.OfPathCount(c))
 	}
 	return sendDocument(w, http.StatusOK, all)
 }

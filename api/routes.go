@@ -48,6 +48,7 @@ var operations = []operation{
 	{method: "POST", path: "/v1/contexts/{context}/export/preview", long: true, serve: (*Server).previewExport},
 
 	{method: "GET", path: "/v1/files", serve: (*Server).listFiles},
+	{method: "GET", path: "/v1/files/paths", serve: (*Server).countPaths},
 	{method: "GET", path: "/v1/search", serve: (*Server).search},
 	{method: "GET", path: "/v1/grep", long: true, serve: (*Server).grep},
 	{method: "POST", path: "/v1/assemble", serve: (*Server).assemble},

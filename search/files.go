@@ -1,6 +1,7 @@
 package search
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -61,7 +62,7 @@ type FileRow struct {
 // last [Index.Update].
 func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error] {
 	return func(yield func(FileRow, error) bool) {
-		if err := x.files(ctx, &q, func(row FileRow) bool { return yield(row, nil) }); err != nil {
+		if err := x.files(ctx, &q, func(r *FileRow) bool { return yield(*r, nil) }); err != nil {
 			yield(FileRow{}, err)
 		}
 	}
@@ -70,7 +71,74 @@ func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error
 const fileColumns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, " +
 	"f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
 
-func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) bool) error {
+// PathCount says how often messages touch the files of a path.
+type PathCount struct {
+	Path     string
+	Times    int       // a message counts for each way that it touches the file; the answer to a call that counts does not
+	Contexts int       // with such messages
+	Last     time.Time // when the newest of them was made
+}
+
+// CountPaths counts by path what [Index.Files] yields with q, the most often touched first. Limit bounds the paths; Cursor
+// and Newest must not be set.
+func (x *Index) CountPaths(ctx context.Context, q FileQuery) ([]PathCount, error) {
+	if q.Cursor != "" || q.Newest {
+		return nil, fmt.Errorf("%w: paths are counted from their first to their last message", ctxdir.ErrInvalid)
+	}
+	limit := q.Limit
+	q.Limit = 0
+	type use struct{ calls, answers int }
+	last := map[string]time.Time{}
+	uses := map[[3]string]use{} // by path, context and access
+	err := x.files(ctx, &q, func(r *FileRow) bool {
+		if r.Path == "" {
+			return true
+		}
+		if _, ok := last[r.Path]; !ok { // the newest comes first
+			last[r.Path] = r.At
+		}
+		key := [3]string{r.Path, r.Context.String(), r.Access}
+		u := uses[key]
+		if r.Role == "tool" {
+			u.answers++
+		} else {
+			u.calls++
+		}
+		uses[key] = u
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	counts := map[string]*PathCount{}
+	contexts := map[[2]string]bool{}
+	for key, u := range uses {
+		c := counts[key[0]]
+		if c == nil {
+			c = &PathCount{Path: key[0], Last: last[key[0]]}
+			counts[key[0]] = c
+		}
+		c.Times += cmp.Or(u.calls, u.answers)
+		if !contexts[[2]string(key[:2])] {
+			contexts[[2]string(key[:2])] = true
+			c.Contexts++
+		}
+	}
+	all := make([]PathCount, 0, len(counts))
+	for _, c := range counts {
+		all = append(all, *c)
+	}
+	slices.SortFunc(all, func(a, b PathCount) int {
+		return cmp.Or(cmp.Compare(b.Times, a.Times), b.Last.Compare(a.Last), strings.Compare(a.Path, b.Path))
+	})
+	if limit > 0 && len(all) > limit {
+		all = all[:limit]
+	}
+	return all, nil
+}
+
+// files calls yield for each file that meets the conditions, the newest first, until it returns false.
+func (x *Index) files(ctx context.Context, q *FileQuery, yield func(*FileRow) bool) error {
 	if q.Access != "" && !slices.Contains([]string{Attached, Read, Written}, q.Access) {
 		return fmt.Errorf("%w: no way to touch a file is %q", ctxdir.ErrInvalid, q.Access)
 	}
@@ -87,16 +155,7 @@ func (x *Index) files(ctx context.Context, q *FileQuery, yield func(FileRow) boo
 	if err != nil {
 		return err
 	}
-	rows, err := s.fileRows(ctx, q, within)
-	if err != nil {
-		return err
-	}
-	for i := range rows {
-		if !yield(rows[i]) {
-			break
-		}
-	}
-	return nil
+	return s.fileRows(ctx, q, within, yield)
 }
 
 // matching returns the messages that the words of a query find, nil without words: those with all words, if there are any.
@@ -117,27 +176,27 @@ func (s *searching) matching(ctx context.Context) (map[int64]bool, error) {
 	return all, err
 }
 
-// fileRows returns the files of the messages within, of all messages if that is nil.
-func (s *searching) fileRows(ctx context.Context, q *FileQuery, within map[int64]bool) (all []FileRow, err error) {
+// fileRows goes through the files of the messages within, of all messages if that is nil.
+func (s *searching) fileRows(ctx context.Context, q *FileQuery, within map[int64]bool, yield func(*FileRow) bool) error {
 	tx, rows, err := s.selectFiles(ctx, q)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer tx.Rollback() //nolint:errcheck // it was only read
 	defer rows.Close()
-	seen := map[[3]string]bool{}
+	seen, n := map[[3]string]bool{}, 0
 	for rows.Next() {
 		var f found
 		var r FileRow
 		at, err := r.scan(rows, &f)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if within != nil && !within[f.n] {
 			continue
 		}
 		if ok, err := s.meets(ctx, tx, &f); err != nil {
-			return nil, err
+			return err
 		} else if !ok {
 			continue
 		}
@@ -152,11 +211,11 @@ func (s *searching) fileRows(ctx context.Context, q *FileQuery, within map[int64
 			continue
 		}
 		r.Cursor = at.encode()
-		if all = append(all, r); s.q.Limit > 0 && len(all) == s.q.Limit {
+		if n++; !yield(&r) || n == s.q.Limit {
 			break
 		}
 	}
-	return all, rows.Err()
+	return rows.Err()
 }
 
 // scan reads a row, and returns its place in the list: the score of the cursor is the number of the file.

@@ -153,6 +153,7 @@ func TestFilesAgainstScan(t *testing.T) {
 		for range queries() {
 			q, met := randomFileQuery(r, all)
 			compareFiles(t, step.name, x, q, all, met)
+			compareCounts(t, step.name, x, q, all, met)
 		}
 	}
 	for word, want := range map[string]bool{"attachedword": true, "hiddenword": false} {
@@ -233,5 +234,69 @@ func compareFiles(t *testing.T, when string, x *search.Index, q search.FileQuery
 	}
 	if !slices.Equal(got, want) {
 		t.Fatalf("%s: %+v: got %d files, want %d:\n%q\n%q", when, q, len(got), len(want), got, want)
+	}
+}
+
+// compareCounts compares how often each path is touched with a scan.
+func compareCounts(t *testing.T, when string, x *search.Index, q search.FileQuery, all []fileScan, met func(m *fileScan) bool) {
+	t.Helper()
+	want := map[string]search.PathCount{}
+	contexts := map[string]bool{}
+	for i := range all {
+		m := &all[i]
+		if !met(m) {
+			continue
+		}
+		c, ok := want[m.path]
+		if c.Path, c.Times = m.path, c.Times+1; !ok {
+			c.Last = timeOf(m.at)
+		}
+		if key := fmt.Sprint(m.context, m.path); !contexts[key] {
+			contexts[key] = true
+			c.Contexts++
+		}
+		want[m.path] = c
+	}
+	q.Newest = false
+	got, err := x.CountPaths(t.Context(), q)
+	check(t, err)
+	for i, c := range got {
+		if w := want[c.Path]; w.Times != c.Times || w.Contexts != c.Contexts || !w.Last.Equal(c.Last) {
+			t.Errorf("%s: %+v: %+v, want %+v", when, q, c, w)
+		}
+		if i > 0 && got[i-1].Times < c.Times {
+			t.Errorf("%s: %+v comes after %+v", when, c, got[i-1])
+		}
+	}
+	if len(got) != len(want) {
+		t.Errorf("%s: %+v: %d paths, want %d", when, q, len(got), len(want))
+	}
+	q.Limit = 2
+	if first, err := x.CountPaths(t.Context(), q); err != nil || !slices.Equal(first, got[:min(2, len(got))]) {
+		t.Errorf("%s: the first of %+v: %+v, %v", when, got, first, err)
+	}
+}
+
+// TestCountPaths: the answer to a call does not count again, one without a call does.
+func TestCountPaths(t *testing.T) {
+	s := openStore(t, t.TempDir())
+	x := openIndex(t, s)
+	c, err := s.Create(t.Context(), ctxdir.Metadata{})
+	check(t, err)
+	for _, body := range []string{
+		`{"role":"assistant","content":[{"type":"tool_use","name":"Edit","input":{"file_path":"a.go","old_string":"x","new_string":"y"}}]}`,
+		`{"role":"tool","toolUseResult":{"filePath":"a.go","oldString":"x","newString":"y"}}`,
+		`{"role":"assistant","content":[{"type":"tool_use","name":"Edit","input":{"file_path":"a.go","old_string":"x","new_string":"y"}}]}`,
+		`{"role":"tool","toolUseResult":{"filePath":"b.go","oldString":"x","newString":"y"}}`,
+	} {
+		_, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(body)})
+		check(t, err)
+	}
+	_, err = x.Update(t.Context(), search.UpdateOptions{})
+	check(t, err)
+	got, err := x.CountPaths(t.Context(), search.FileQuery{Access: search.Written})
+	check(t, err)
+	if len(got) != 2 || got[0].Path != "a.go" || got[0].Times != 2 || got[1].Path != "b.go" || got[1].Times != 1 {
+		t.Errorf("%+v", got)
 	}
 }

@@ -678,6 +678,27 @@ func (e ListFilesParamsAccess) Valid() bool {
 	}
 }
 
+// Defines values for CountPathsParamsAccess.
+const (
+	CountPathsParamsAccessAttached CountPathsParamsAccess = "attached"
+	CountPathsParamsAccessRead     CountPathsParamsAccess = "read"
+	CountPathsParamsAccessWritten  CountPathsParamsAccess = "written"
+)
+
+// Valid indicates whether the value is a known member of the CountPathsParamsAccess enum.
+func (e CountPathsParamsAccess) Valid() bool {
+	switch e {
+	case CountPathsParamsAccessAttached:
+		return true
+	case CountPathsParamsAccessRead:
+		return true
+	case CountPathsParamsAccessWritten:
+		return true
+	default:
+		return false
+	}
+}
+
 // Defines values for GetUsageParamsBy.
 const (
 	GetUsageParamsByContext GetUsageParamsBy = "context"
@@ -1479,6 +1500,28 @@ type PartFile struct {
 	Width *int `json:"width,omitempty"`
 }
 
+// PathCount defines model for PathCount.
+type PathCount struct {
+	// Contexts Number of contexts with such messages
+	Contexts int64 `json:"contexts"`
+
+	// LastAt The time of the newest such message
+	LastAt time.Time `json:"last_at"`
+
+	// Path As the messages state it
+	Path string `json:"path"`
+
+	// Times Number of times; a message counts for each way that it touches the file, the answer to a call that counts does not
+	Times int64 `json:"times"`
+}
+
+// PathList defines model for PathList.
+type PathList struct {
+	// Behind Number of commits that the index does not have yet
+	Behind int64       `json:"behind"`
+	Paths  []PathCount `json:"paths"`
+}
+
 // PayloadList defines model for PayloadList.
 type PayloadList struct {
 	Payloads []struct {
@@ -2147,6 +2190,54 @@ type ListFilesParams struct {
 // ListFilesParamsAccess defines parameters for ListFiles.
 type ListFilesParamsAccess string
 
+// CountPathsParams defines parameters for CountPaths.
+type CountPathsParams struct {
+	// Q Only files of messages that a search for this finds
+	Q *string `form:"q,omitempty" json:"q,omitempty"`
+
+	// Phrase `q` is one phrase
+	Phrase *bool `form:"phrase,omitempty" json:"phrase,omitempty"`
+
+	// Access How a message touches the file
+	Access *CountPathsParamsAccess `form:"access,omitempty" json:"access,omitempty"`
+
+	// Media A pattern for the media type, `-` for an unknown one
+	Media *string `form:"media,omitempty" json:"media,omitempty"`
+
+	// IsText Only files that are text, or only others
+	IsText *bool `form:"is_text,omitempty" json:"is_text,omitempty"`
+
+	// Context Only this context; can be repeated
+	Context *ContextFilter `form:"context,omitempty" json:"context,omitempty"`
+	Branch  *string        `form:"branch,omitempty" json:"branch,omitempty"`
+	Role    *[]string      `form:"role,omitempty" json:"role,omitempty"`
+	Type    *[]string      `form:"type,omitempty" json:"type,omitempty"`
+
+	// Kind In contexts or branches of this kind, such as `moments`, `*` for all
+	Kind *string `form:"kind,omitempty" json:"kind,omitempty"`
+
+	// Label KEY=VALUE; can be repeated
+	Label *[]string `form:"label,omitempty" json:"label,omitempty"`
+
+	// Project The label `project`
+	Project *string    `form:"project,omitempty" json:"project,omitempty"`
+	Since   *time.Time `form:"since,omitempty" json:"since,omitempty"`
+	Until   *time.Time `form:"until,omitempty" json:"until,omitempty"`
+
+	// Path A pattern for the path, or for its end after a slash
+	Path *string `form:"path,omitempty" json:"path,omitempty"`
+
+	// Removed Also messages that no branch shows any more
+	Removed *bool `form:"removed,omitempty" json:"removed,omitempty"`
+
+	// Bookkeeping Also records that people do not read
+	Bookkeeping *bool `form:"bookkeeping,omitempty" json:"bookkeeping,omitempty"`
+	Limit       *int  `form:"limit,omitempty" json:"limit,omitempty"`
+}
+
+// CountPathsParamsAccess defines parameters for CountPaths.
+type CountPathsParamsAccess string
+
 // GrepParams defines parameters for Grep.
 type GrepParams struct {
 	// Regex In the syntax of Go (RE2)
@@ -2741,6 +2832,13 @@ type ClientInterface interface {
 	//
 	// Corresponds with GET /v1/files (the `ListFiles` operationId).
 	ListFiles(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// CountPaths Count how often messages touch the files of each path
+	//
+	// The most often touched first. A file must meet all conditions.
+	//
+	// Corresponds with GET /v1/files/paths (the `CountPaths` operationId).
+	CountPaths(ctx context.Context, params *CountPathsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
 	// Grep Find lines that match a regular expression
 	//
@@ -3681,6 +3779,23 @@ func (c *Client) GetDisk(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 // Corresponds with GET /v1/files (the `ListFiles` operationId).
 func (c *Client) ListFiles(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListFilesRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CountPaths Count how often messages touch the files of each path
+//
+// The most often touched first. A file must meet all conditions.
+//
+// Corresponds with GET /v1/files/paths (the `CountPaths` operationId).
+func (c *Client) CountPaths(ctx context.Context, params *CountPathsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCountPathsRequest(c.Server, params)
 	if err != nil {
 		return nil, err
 	}
@@ -6638,6 +6753,264 @@ func NewListFilesRequest(server string, params *ListFilesParams) (*http.Request,
 	return req, nil
 }
 
+// NewCountPathsRequest constructs an http.Request for the CountPaths method
+func NewCountPathsRequest(server string, params *CountPathsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/files/paths")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Q != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "q", *params.Q, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Phrase != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "phrase", *params.Phrase, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Access != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "access", *params.Access, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Media != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "media", *params.Media, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.IsText != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "is_text", *params.IsText, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Context != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "context", *params.Context, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Branch != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "branch", *params.Branch, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Role != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "role", *params.Role, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Type != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "type", *params.Type, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Kind != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "kind", *params.Kind, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Label != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "label", *params.Label, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "array", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Project != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "project", *params.Project, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Since != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "since", *params.Since, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Until != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "until", *params.Until, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: "date-time"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Path != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "path", *params.Path, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Removed != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "removed", *params.Removed, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Bookkeeping != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "bookkeeping", *params.Bookkeeping, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "boolean", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
 // NewGrepRequest constructs an http.Request for the Grep method
 func NewGrepRequest(server string, params *GrepParams) (*http.Request, error) {
 	var err error
@@ -7834,6 +8207,15 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/files (the `ListFiles` operationId).
 	ListFilesWithResponse(ctx context.Context, params *ListFilesParams, reqEditors ...RequestEditorFn) (*ListFilesResponse, error)
+
+	// CountPathsWithResponse Count how often messages touch the files of each path
+	//
+	// The most often touched first. A file must meet all conditions.
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/files/paths (the `CountPaths` operationId).
+	CountPathsWithResponse(ctx context.Context, params *CountPathsParams, reqEditors ...RequestEditorFn) (*CountPathsResponse, error)
 
 	// GrepWithResponse Find lines that match a regular expression
 	//
@@ -10034,6 +10416,61 @@ func (r ListFilesResponse) ContentType() string {
 	return ""
 }
 
+type CountPathsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *PathList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r CountPathsResponse) GetJSON200() *PathList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CountPathsResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CountPathsResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CountPathsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CountPathsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CountPathsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CountPathsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type GrepResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11210,6 +11647,21 @@ func (c *ClientWithResponses) ListFilesWithResponse(ctx context.Context, params 
 		return nil, err
 	}
 	return ParseListFilesResponse(rsp)
+}
+
+// CountPathsWithResponse Count how often messages touch the files of each path
+//
+// The most often touched first. A file must meet all conditions.
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/files/paths (the `CountPaths` operationId).
+func (c *ClientWithResponses) CountPathsWithResponse(ctx context.Context, params *CountPathsParams, reqEditors ...RequestEditorFn) (*CountPathsResponse, error) {
+	rsp, err := c.CountPaths(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCountPathsResponse(rsp)
 }
 
 // GrepWithResponse Find lines that match a regular expression
@@ -12961,6 +13413,46 @@ func ParseListFilesResponse(rsp *http.Response) (*ListFilesResponse, error) {
 	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
 		var dest FileList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCountPathsResponse parses an HTTP response from a CountPathsWithResponse call
+func ParseCountPathsResponse(rsp *http.Response) (*CountPathsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CountPathsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest PathList
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
 			return nil, err
 		}

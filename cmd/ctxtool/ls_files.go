@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"time"
@@ -20,10 +21,17 @@ type filesSummary struct {
 	Behind int64  `json:"behind"`
 }
 
+type pathsSummary struct {
+	Record string `json:"record"`
+	Paths  int    `json:"paths"`
+	Behind int64  `json:"behind"`
+}
+
 type lsFilesFlags struct {
 	searchFlags
 	access, media     string
 	text, binary, all bool
+	count             bool
 }
 
 func (a *app) lsFilesCmd() *cobra.Command {
@@ -35,10 +43,12 @@ func (a *app) lsFilesCmd() *cobra.Command {
 contexts, the newest first: path, size, media type, how the message touches it, time, and where the
 message is. The size is that of the content in the message; a message that only names a file has
 none. Each file is listed once for each context, where it was touched last; --all lists every time.
+--count lists each path once, with how often messages touch it, the most often touched first.
 
 --path compares a path, or its end after a slash, with a pattern. The list first brings the index of
 "ctxtool search" up to date. "ctxtool files" lists the files of the store itself.`,
 		Example: `  ctxtool ls-files --path '*.go' --access written
+  ctxtool ls-files --count --access written --since 720h
   ctxtool ls-files --media 'image/*' --since 720h
   ctxtool ls-files 7c2f --query "lock test" --text`,
 		Annotations:       exits("a context cannot be read", ofStores...),
@@ -59,6 +69,7 @@ none. Each file is listed once for each context, where it was touched last; --al
 	flags.BoolVar(&f.text, "text", false, "only files that are text")
 	flags.BoolVar(&f.binary, "binary", false, "only files that are no text")
 	flags.BoolVar(&f.all, "all", false, "list a file every time that a message touches it, bookkeeping too")
+	flags.BoolVar(&f.count, "count", false, "count how often messages touch each path, the most often touched first")
 	flags.StringVar(&q.Text, "query", "", "only files of messages that `QUERY` finds; see \"ctxtool search\"")
 	f.add(a, cmd, "list", "files")
 	_ = cmd.RegisterFlagCompletionFunc("access", cobra.FixedCompletions(
@@ -75,12 +86,15 @@ func (f *lsFilesFlags) parse(cmd *cobra.Command) error {
 	if f.text && f.binary {
 		return usage(cmd, "--text and --binary cannot be used together")
 	}
+	if f.count && (f.all || f.query.Cursor != "") {
+		return usage(cmd, "--count cannot be used with --all or --cursor")
+	}
 	return f.parseConditions(cmd)
 }
 
 // fileQuery is the query of the flags.
 func (f *lsFilesFlags) fileQuery() search.FileQuery {
-	q := search.FileQuery{Query: f.query, Access: f.access, Type: f.media, Newest: !f.all}
+	q := search.FileQuery{Query: f.query, Access: f.access, Type: f.media, Newest: !f.all && !f.count}
 	q.Bookkeeping = f.all
 	if f.text || f.binary {
 		q.IsText = &f.text
@@ -104,6 +118,9 @@ func (a *app) lsFilesIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f
 	if err != nil {
 		return err
 	}
+	if f.count {
+		return errors.Join(a.countPaths(ctx, x, f, updated.Behind), a.notSearched(updated))
+	}
 	var rows []search.FileRow
 	for row, err := range x.Files(ctx, f.fileQuery()) {
 		if err != nil {
@@ -117,6 +134,36 @@ func (a *app) lsFilesIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f
 		}
 	}
 	return a.notSearched(updated)
+}
+
+// countPaths prints how often messages touch each path.
+func (a *app) countPaths(ctx context.Context, x *search.Index, f *lsFilesFlags, behind int64) error {
+	counts, err := x.CountPaths(ctx, f.fileQuery())
+	if err != nil {
+		return err
+	}
+	if a.json {
+		for _, c := range counts {
+			r := record.OfPathCount(c)
+			r.Record = "path_count"
+			if err := a.record(r); err != nil {
+				return err
+			}
+		}
+		return a.record(pathsSummary{"summary", len(counts), behind})
+	}
+	if len(counts) == 0 {
+		return nil
+	}
+	a.page()
+	t := table{head: []string{"TIMES", "CONTEXTS", "LAST", "PATH"}, right: []int{0, 1}, shrink: []int{3}, ends: []int{3}}
+	for _, c := range counts {
+		t.add(nil, fmt.Sprint(c.Times), fmt.Sprint(c.Contexts), c.Last.Local().Format(time.DateOnly), c.Path)
+	}
+	if len(counts) == f.query.Limit {
+		a.detail("listed the first %s; --limit lists more", count(len(counts), "path"))
+	}
+	return a.printTable(&t)
 }
 
 func (a *app) printFileRows(s *ctxdir.Store, rows []search.FileRow, limit int, behind int64) error {

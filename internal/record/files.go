@@ -38,6 +38,20 @@ func OfFileRow(r *search.FileRow) FileRow {
 	return f
 }
 
+// PathCount says how often messages touch the files of a path.
+type PathCount struct {
+	Record   string    `json:"record,omitempty"`
+	Path     string    `json:"path"`
+	Times    int       `json:"times"`
+	Contexts int       `json:"contexts"`
+	LastAt   time.Time `json:"last_at"`
+}
+
+// OfPathCount describes a path.
+func OfPathCount(c search.PathCount) PathCount {
+	return PathCount{"", c.Path, c.Times, c.Contexts, c.Last}
+}
+
 // Reference is a reference of a message to lines of a file.
 type Reference struct {
 	Record   string    `json:"record,omitempty"`

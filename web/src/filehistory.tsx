@@ -8,7 +8,7 @@ import { Icon } from './icons';
 import { changed, link } from './route';
 import { dayOf, T, timeOf } from './text';
 
-const most = 100; // times that are listed
+const most = 200; // messages that are asked for
 const opened = 3; // that are open at first
 
 /** A path as a pattern that fits nothing else. */
@@ -16,12 +16,16 @@ const exactly = (path: string): string => path.replace(/[*?[]/g, '[$&]');
 
 export function FileHistory({ file, access }: { file: string; access: string }) {
   const rows = useSignal<FileRow[] | undefined>(undefined);
+  const more = useSignal(false);
   const failed = useSignal('');
   useEffect(() => {
     const abort = new AbortController();
     rows.value = undefined;
     get<FileList>('/files', { path: exactly(file), access: access === 'all' ? '' : access, all: true, limit: most }, abort.signal).then((got) => {
-      rows.value = got.files.filter((f) => f.path === file);
+      const all = got.files.filter((f) => f.path === file);
+      const calls = all.filter((f) => f.role !== 'tool'); // the answer to a call says nothing new
+      rows.value = calls.length ? calls : all;
+      more.value = got.files.length === most;
       failed.value = '';
     }, (e: unknown) => {
       if (!abort.signal.aborted) failed.value = e instanceof Error ? e.message : String(e);
@@ -39,7 +43,7 @@ export function FileHistory({ file, access }: { file: string; access: string }) 
         day = title;
         return <div key={f.id + f.position + i}>{first && <h3>{title}</h3>}<Touch f={f} open={i < opened} /></div>;
       })}
-      {rows.value?.length === most && <p class="t3 s">Older ones are not shown.</p>}
+      {more.value && <p class="t3 s">Older ones are not shown.</p>}
     </div>
   );
 }

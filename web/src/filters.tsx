@@ -9,13 +9,17 @@ import { T } from './text';
 const days: [string, string][] = [['1', 'Today and yesterday'], ['7', '7 days'], ['30', '30 days']];
 
 const most = 1000; // contexts that are looked at for what there is to choose from
-const known = signal<Context[]>([]);
+export const known = signal<Context[]>([]);
+
+/** Loads the newest contexts, for what there is to choose from. */
+export const know = (): void =>
+  void get<ContextList>('/contexts', { sort: 'updated', limit: most }).then((all) => { known.value = all.contexts; }, () => undefined);
 
 /** Conditions of the Library: a field for titles, and what the newest contexts have to choose from. */
 export function Filters({ loaded }: { loaded: boolean }) {
   const q = query.value;
   useEffect(() => {
-    if (loaded) void get<ContextList>('/contexts', { sort: 'updated', limit: most }).then((all) => { known.value = all.contexts; }, () => undefined);
+    if (loaded) know();
   }, [loaded]);
   const values = (of: (c: Context) => string | undefined): string[] => [...new Set(known.value.map(of).filter((v): v is string => !!v))].sort();
   return (

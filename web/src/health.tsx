@@ -92,14 +92,14 @@ export function Health(_: { parts: string[] }) {
     <div class="col">
       <header class="bar">
         <h1>Health</h1>
-        <span class="t3 s num">{s && `${counted(s.messages, 'message')} of ${counted(s.contexts, 'context')} checked`}</span>
+        <span class="t3 s num">{s && `${counted(s.messages, 'message')} of ${counted(s.contexts, 'conversation')} checked`}</span>
         <span class="sp" />
         {running.value ? <button class="btn" onClick={() => abort.current?.abort()}>Stop</button> : <button class="btn" onClick={() => void run()}>Check again</button>}
       </header>
       <div class="scroll" tabIndex={0} aria-label="Findings" aria-busy={running.value}>
         {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
-        {running.value && findings.value.length === 0 && <p class="t3 pad" role="status">Checking every context…</p>}
-        {s && s.findings === 0 && <div class="empty"><p>{count(s.messages)} messages checked, nothing found.</p></div>}
+        {running.value && findings.value.length === 0 && <p class="t3 pad" role="status">Checking every conversation…</p>}
+        {s && s.findings === 0 && <div class="empty"><p>{count(s.messages)} messages checked, nothing is damaged or missing.</p></div>}
         {findings.value.map((f, i) => (
           <div key={i} class="finding">
             <span class={'chip ' + (f.severity === 'error' ? 'red' : 'warn')}><T s={f.kind} /></span>

@@ -100,7 +100,7 @@ export function Library(_: { parts: string[] }) {
           {fresh > 0 && <button class="pill top" onClick={all.settle}>{count(fresh)} new</button>}
           <Rows
             rows={rows}
-            label="Contexts"
+            label="Conversations"
             height={(r) => (r.kind === 'live' ? 53 : r.kind === 'group' ? 37 : 40)}
             onEnd={() => void all.more()}
             open={(r) => go(link(['c', r.context?.id ?? r.live?.context ?? '']))}
@@ -144,7 +144,7 @@ function rowsOf(all: Context[], lively: Live[], group: string): Row[] {
   const there = new Set(lively.map((l) => l.context));
   const rest = all.filter((c) => !there.has(c.id));
   if (group === 'none') {
-    rows.push({ kind: 'group', key: 'all', title: 'All contexts', note: '' });
+    rows.push({ kind: 'group', key: 'all', title: 'All conversations', note: '' });
     for (const c of rest) rows.push({ kind: 'context', key: c.id, context: c });
     return rows;
   }
@@ -156,7 +156,7 @@ function rowsOf(all: Context[], lively: Live[], group: string): Row[] {
     groups.set(title, g);
   }
   for (const [title, g] of groups) {
-    rows.push({ kind: 'group', key: 'group ' + title, title, note: [g.note, counted(g.of.length, 'context')].filter(Boolean).join(' · ') });
+    rows.push({ kind: 'group', key: 'group ' + title, title, note: [g.note, counted(g.of.length, 'conversation')].filter(Boolean).join(' · ') });
     for (const c of g.of) rows.push({ kind: 'context', key: c.id, context: c });
   }
   return rows;

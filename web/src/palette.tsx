@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { get, type Branch, type Context, type ContextList, segment } from './api';
 import { Dialog } from './dialog';
+import { know, known } from './filters';
 import { Badge, Icon } from './icons';
 import { actions, Keys } from './keys';
 import { base } from './library';
@@ -46,6 +47,7 @@ export function Palette({ onClose, begin }: { onClose: () => void; begin: string
   useEffect(() => {
     if (open) void get<{ branches: Branch[] }>(`/contexts/${segment(open)}/branches`).then((b) => { branches.value = b.branches; }, () => undefined);
   }, [open]);
+  useEffect(know, []);
   useEffect(() => {
     const abort = new AbortController();
     const w = words.value.trim();
@@ -113,9 +115,11 @@ function itemsOf(words: string, contexts: Context[], branches: Branch[], open: s
     .map((item) => ({ item, score: rank(item.text, words) * 10 + Math.min(9, used.get(item.key) ?? 0), no: rank(item.text, words) === 0 }))
     .filter((x) => !x.no).sort((a, b) => b.score - a.score).slice(0, most).map((x) => x.item);
   const screens: [string, string, string][] = [['', 'Library', 'library'], ['search', 'Search', 'search'], ['files', 'Files', 'files'], ['usage', 'Usage', 'usage'], ['health', 'Health', 'health']];
+  const projects = [...new Set(known.value.map((c) => c.labels?.['project'] ?? '').filter(Boolean))];
   const places: Item[] = [
     ...screens.map(([name, text, icon]): Item => ({ group: 'Go to', key: 'screen ' + name, text, icon, run: () => go(link(name ? [name] : [])) })),
     ...branches.map((b): Item => ({ group: 'Go to', key: 'branch ' + b.name, text: b.name, note: 'branch', icon: 'branch', run: () => go(link(['c', open], { b: b.name })) })),
+    ...(words ? projects : []).map((p): Item => ({ group: 'Go to', key: 'project ' + p, text: base(p), note: 'project', icon: 'folder', run: () => go(link([], { project: p })) })),
     ...contexts.map((c): Item => ({ group: 'Go to', key: 'context ' + c.id, text: c.title || 'Untitled', note: base(c.labels?.['project']), tool: c.tool, run: () => go(link(['c', c.id])) })),
   ];
   return [

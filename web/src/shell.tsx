@@ -181,6 +181,7 @@ function Side({ here, find }: { here: string; find: () => void }) {
         <span class="ell">{offline.value ? 'Not connected' : store.value?.read_only ? 'Read-only' : 'Following'}</span>
         <span class="sp" />
         <button class="ghost" onClick={() => { helpOpen.value = true; }} aria-label="Keys">?</button>
+        <button class="ghost" onClick={() => { settingsOpen.value = true; }} aria-label="Settings"><Icon name="sliders" /></button>
         <button class="ghost" onClick={theme.toggle} aria-label={theme.dark.value ? 'Light colours' : 'Dark colours'}>
           <Icon name="moon" />
         </button>

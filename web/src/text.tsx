@@ -58,6 +58,17 @@ export function T({ s, class: c, title }: { s: string | undefined; class?: strin
   );
 }
 
+/** A path in one line. Where it is too long, its beginning is left out: the name of the file stays. */
+export function Path({ s }: { s: string }) {
+  const cut = s.lastIndexOf('/') + 1;
+  return (
+    <span class="path mono" title={s.slice(0, 500)}>
+      {cut > 0 && <span class="dir"><T s={s.slice(0, cut)} /></span>}
+      <T class="ell" s={s.slice(cut)} />
+    </span>
+  );
+}
+
 const number = new Intl.NumberFormat('en');
 export const count = (n: number): string => number.format(n);
 export const counted = (n: number, one: string, many = one + 's'): string => `${count(n)} ${n === 1 ? one : many}`;
@@ -125,7 +136,7 @@ interface Cost {
 /** What steps cost: at least that much if some have no price, and nothing known if none has one. */
 export function money(c: Cost): string {
   if (c.cost === undefined) return '–';
-  return (c.unpriced > 0 ? '≥ ' : '') + (c.estimated > 0 ? '~' : '') + '$' + (c.cost < 1000 ? c.cost.toFixed(2) : count(Math.round(c.cost)));
+  return (c.unpriced > 0 ? '≥\u00a0' : '') + (c.estimated > 0 ? '~' : '') + '$' + (c.cost < 1000 ? c.cost.toFixed(2) : count(Math.round(c.cost)));
 }
 
 /** A prompt: as it was typed, with code between backticks set as code. */

@@ -68,8 +68,8 @@ export function Usage(_: { parts: string[] }) {
         {sum && (
           <dl class="figures">
             <Figure name="Tokens" value={tokens(sum.total)} note={`${tokens(sum.output)} of output`} />
-            <Figure name="Steps" value={count(sum.steps)} note={counted(sum.contexts, 'context')} />
-            <Figure name="Cost" value={money(sum)} note={sum.unpriced > 0 ? `${counted(sum.unpriced, 'step')} without a price` : `prices of ${sum.prices}`} />
+            <Figure name="Steps" value={count(sum.steps)} note={counted(sum.contexts, 'conversation')} />
+            <Figure name="Cost" value={money({ ...sum, unpriced: 0 })} note={sum.unpriced > 0 ? `at least: ${counted(sum.unpriced, 'step')} ${sum.unpriced === 1 ? 'has' : 'have'} no price` : `prices of ${sum.prices}`} />
             <Figure name="Estimated" value={sum.steps ? Math.round((100 * sum.estimated) / sum.steps) + ' %' : '–'} note="of the steps record no tokens" />
           </dl>
         )}

@@ -63,6 +63,7 @@ describe('hostile texts', { skip }, () => {
     { name: 'Search with hits', path: '/search?q=lighthouse', ready: '.hit' },
     { name: 'Search of a pattern', path: '/search?mode=exact&q=lighthouse', ready: '.hit' },
     { name: 'Files', path: '/files?access=all', ready: '.filerow' },
+    { name: 'Files by how often', path: '/files?access=all&order=most', ready: '.paths' },
     { name: 'Usage', path: '/usage', ready: '.tab' },
     { name: 'Health', path: '/health', ready: '.finding' },
   ];

@@ -32,6 +32,7 @@ export const screens = [
   { name: 'Search of a pattern', path: (s) => `/search?mode=exact&q=${encode(s.word)}`, ready: '.hit' },
   { name: 'Search without a hit', path: () => '/search?q=nothing+of+the+kind', ready: '.empty p' },
   { name: 'Files', path: () => '/files', ready: '.filerow' },
+  { name: 'Files by how often they were touched', path: () => '/files?order=most&access=all', ready: '.paths' },
   { name: 'Files that were read', path: () => '/files?access=read', ready: '.filerow' },
   { name: 'Files with what was done to one', path: (s) => `/files?file=${encode(s.file)}`, ready: '.touch .diff' },
   { name: 'Usage', path: () => '/usage', ready: '.tab' },

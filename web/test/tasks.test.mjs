@@ -208,6 +208,31 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
         await changes();
       },
     });
+    /** Each file has a row, the most often touched first. */
+    const most = async () => {
+      await page.locator('.paths').waitFor();
+      const times = await page.locator('.paths td:nth-child(2)').allTextContents();
+      assert.ok(times.length > 1);
+      assert.deepEqual(times.map(Number), times.map(Number).toSorted((a, b) => b - a));
+    };
+    task('sees which file is touched most', {
+      pointer: async () => {
+        await at('/files', '.filerow');
+        await page.getByRole('link', { name: 'Most touched' }).click();
+        await most();
+        await page.locator('.paths a').first().click();
+        await page.locator('.touch').first().waitFor();
+      },
+      keyboard: async () => {
+        await at('/files', '.filerow');
+        await tabTo('.opt[href*="order=most"]');
+        await keys('Enter');
+        await most();
+        await tabTo('.paths a');
+        await keys('Enter');
+        await page.locator('.touch').first().waitFor();
+      },
+    });
     task('finds where two attempts parted, and compares them', {
       pointer: async () => {
         await conversation();

@@ -1,1 +1,0 @@
-import{f as a,g as b}from"./part-MAW6FLQB.js";import"./part-L2KPZRC5.js";import"./part-HXAGLHBN.js";import"./part-ULXBMR37.js";import"./part-NMVJF53X.js";import"./part-2BQZSC6A.js";import"./part-KB6NE555.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
