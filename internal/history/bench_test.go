@@ -59,6 +59,7 @@ type bench struct {
 	meta  *ctxfolder.Metadata
 	made  int
 	times int
+	last  []journal.Item // of the last commit
 }
 
 func folderOf(t *testing.T, disk *crashfs.FS) Folder {
@@ -210,7 +211,7 @@ func (b *bench) commit() error {
 	if err := c.Wait(); err != nil {
 		return err
 	}
-	b.model = next
+	b.model, b.last = next, items
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,19 +22,16 @@ type metadata struct {
 }
 
 // take applies a record.
-func (x *metadata) take(r *record) error {
-	m, err := x.after(r.Kind, r.Body)
-	if errors.Is(err, ctxfolder.ErrVersion) {
+func (x *metadata) take(kind journal.Kind, body []byte) error {
+	m, err := x.after(kind, body)
+	if err != nil {
 		return err
 	}
-	if err != nil {
-		return r.damaged(err)
-	}
-	if r.Kind == journal.Metadata {
-		x.set(m, append(json.RawMessage(nil), r.Body...))
+	if kind == journal.Metadata {
+		x.set(m, bytes.Clone(body))
 		return nil
 	}
-	x.m, x.raw, x.changes, x.changed = m, nil, x.changes+1, x.changed+len(r.Body)
+	x.m, x.raw, x.changes, x.changed = m, nil, x.changes+1, x.changed+len(body)
 	return nil
 }
 

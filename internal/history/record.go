@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/segment"
 	"github.com/ctxdir/ctxdir/message"
@@ -71,6 +72,9 @@ func (r *record) whole() (err error) {
 }
 
 func (r *record) damaged(err error) error {
+	if errors.Is(err, ctxfolder.ErrVersion) {
+		return err
+	}
 	return fmt.Errorf("%w: record %d of %s: %w", ErrDamaged, r.Seq, r.log.Name(), err)
 }
 

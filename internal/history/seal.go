@@ -140,7 +140,7 @@ func (x *sealing) take(r *record) error {
 		a := &r.address
 		x.put(sealed{segment.Row{
 			Line: a.Line, Position: a.Position, Seq: r.Seq, ID: a.ID, At: a.StoredAt.UnixMicro(), Size: r.Len, Sum: r.Sum,
-			Payloads: a.Payloads, Replaces: r.Kind == journal.Replace, More: r.More,
+			Payloads: a.Payloads, Replaces: r.Kind == journal.Replace, Was: r.Was, More: r.More,
 		}, r.Off})
 		return nil
 	case journal.Payload:

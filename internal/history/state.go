@@ -170,8 +170,8 @@ func (s *state) take(r *record) error {
 	case journal.Payload:
 		s.payloads[r.payload] = payloadAt{r.log, r.Off}
 	case journal.Metadata, journal.Change:
-		if err := s.metadata.take(r); err != nil {
-			return err
+		if err := s.metadata.take(r.Kind, r.Body); err != nil {
+			return r.damaged(err)
 		}
 	default: // the version of the log says that its records can be skipped
 	}

@@ -2,11 +2,13 @@ package segment
 
 import (
 	"cmp"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/google/uuid"
 )
 
 // Fate says what becomes of a message in a rewrite.
@@ -123,10 +125,36 @@ func (x *Rewrite) others(w *Writer, in []*Segment, superseded []Other) error {
 // KindSuperseded is the kind of the [Other] that stands for a version of a message which a later record replaced.
 const KindSuperseded = "superseded"
 
+// superseded is what is left of a version of a message.
+type superseded struct {
+	Line     uuid.UUID `json:"line"`
+	Position int64     `json:"position"`
+	ID       uuid.UUID `json:"id"`
+	StoredAt int64     `json:"stored_at"`
+	Size     int64     `json:"size"`
+	Replaces bool      `json:"replaces,omitempty"`
+	Was      int64     `json:"was,omitempty"`
+}
+
 // Superseded returns what is left of a version of a message.
 func Superseded(r *Row) Other {
-	return Other{Seq: r.Seq, Kind: KindSuperseded, More: r.More, Body: fmt.Appendf(nil,
-		`{"line":"%s","position":%d,"id":"%s","stored_at":%d,"replaces":%t}`, r.Line, r.Position, r.ID, r.At, r.Replaces)}
+	b, err := json.Marshal(superseded{r.Line, r.Position, r.ID, r.At, r.Size, r.Replaces, r.Was})
+	if err != nil {
+		panic(err) // it has no such type
+	}
+	return Other{Seq: r.Seq, Kind: KindSuperseded, More: r.More, Body: b}
+}
+
+// ParseSuperseded returns what a record of [KindSuperseded] says of a message. The row has no place and no sum.
+func ParseSuperseded(o *Other) (Row, error) {
+	var x superseded
+	if err := json.Unmarshal(o.Body, &x); err != nil || x.Position < 0 || x.Size < 0 || x.Was < 0 {
+		return Row{}, damaged("record %d: what is left of a message", o.Seq)
+	}
+	return Row{
+		Line: x.Line, Position: x.Position, ID: x.ID, Seq: o.Seq, At: x.StoredAt, Size: x.Size, Replaces: x.Replaces, Was: x.Was, More: o.More,
+		Gone: Lost,
+	}, nil
 }
 
 // cursor reads the messages of a segment in order.

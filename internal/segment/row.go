@@ -39,6 +39,7 @@ type Row struct {
 	Sum      uint64 // of the envelope: message.Sum; 0 if it is gone
 	Payloads int    // references to blobs in the message
 	Replaces bool   // the record replaced an earlier version
+	Was      int64  // of a record that did: the size of that version
 	More     bool   // the commit goes on with the next record
 	Gone     Gone
 	Place
@@ -62,7 +63,7 @@ func (r *Row) follows(prev *Row) bool { return prev == nil || prev.compare(r.Lin
 const (
 	rowJumps    = 1 << iota // line and position: the row does not follow the previous one
 	rowPayloads             // the number of payloads
-	rowReplaces
+	rowReplaces             // the size of the version before
 	rowMore
 	rowGone  // why the message is gone, in place of its size and sum
 	rowFlags = 1<<iota - 1
@@ -96,6 +97,9 @@ func appendRow(b []byte, r, prev *Row) []byte {
 	b = binary.AppendVarint(b, r.At-before.At)
 	if flags&rowPayloads != 0 {
 		b = binary.AppendUvarint(b, uint64(r.Payloads))
+	}
+	if flags&rowReplaces != 0 {
+		b = binary.AppendUvarint(b, uint64(r.Was))
 	}
 	if flags&rowGone != 0 {
 		return append(b, byte(r.Gone))
@@ -169,6 +173,9 @@ func (d *rowReader) next(r, prev *Row) {
 	r.Replaces, r.More = flags&rowReplaces != 0, flags&rowMore != 0
 	if flags&rowPayloads != 0 {
 		r.Payloads = int(d.uvarint(math.MaxInt32))
+	}
+	if r.Replaces {
+		r.Was = d.uvarint(MaxMessage)
 	}
 	r.offset = uint32(d.content)
 	if flags&rowGone != 0 {

@@ -1,0 +1,233 @@
+package history
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/segment"
+	"github.com/google/uuid"
+)
+
+// Tail reads the records of a history in order, from a place on, as they are committed. It keeps the counts of each line
+// and the newest metadata as of that place. It may read a record shortly before it is durable.
+type Tail struct {
+	h     *History
+	at    journal.Spot // after the last record read; the chain is 0 within a segment
+	lines map[uuid.UUID]Counts
+	metadata
+
+	queue []Tailed
+	from  *openSegment // which has the queue, until it is empty
+	log   *openLog     // of its own: reading on is not for several
+}
+
+// Tailed is a record that a [Tail] returns.
+type Tailed struct {
+	Seq   uint64
+	Kind  journal.Kind
+	More  bool   // the commit goes on with the next record
+	Entry *Entry // of a message
+	// Body is as it was committed. It is empty of a payload that was sealed, and of a message that was erased, of which a
+	// newer version was sealed, or whose copy in the log is not whole.
+	Body []byte
+
+	at  journal.Spot // after it; without a chain in a segment
+	was int64        // of a replaced message: its size
+}
+
+// TailEnd returns a tail that begins after the last known record.
+func (h *History) TailEnd() (*Tail, error) {
+	t := &Tail{h: h, lines: map[uuid.UUID]Counts{}}
+	err := h.view(func(s *state) {
+		t.at, t.metadata = s.at, s.metadata
+		for id, ln := range s.lines {
+			t.lines[id] = ln.Counts
+		}
+	})
+	return t, err
+}
+
+// Tail returns a tail that begins after record seq. It fails with [ErrGap] if that does not exist.
+func (h *History) Tail(seq uint64) (*Tail, error) {
+	t := &Tail{h: h, lines: map[uuid.UUID]Counts{}, metadata: metadata{context: h.dir.Context}}
+	err := h.reach(seq)
+	if err == nil {
+		err = t.begin(seq)
+	}
+	for err == nil && t.at.Seq < seq {
+		var r Tailed
+		var ok bool
+		switch r, ok, err = t.next(); {
+		case err != nil:
+		case ok && r.Seq <= seq:
+			err = t.pass(&r)
+		case ok: // those up to seq were removed
+			t.queue = slices.Insert(t.queue, 0, r)
+			t.at = journal.Spot{Seq: seq}
+		case t.at.Seq < seq: // and no end of a log
+			err = fmt.Errorf("%w: record %d", ErrGap, seq)
+		}
+	}
+	if err != nil {
+		t.Close()
+		return nil, err
+	}
+	return t, nil
+}
+
+// reach reads on until a record is known.
+func (h *History) reach(seq uint64) error {
+	newest, err := h.At()
+	if err == nil && newest.Seq < seq {
+		if err = h.Refresh(); err == nil {
+			newest, err = h.At()
+		}
+	}
+	if err == nil && newest.Seq < seq {
+		err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
+	}
+	return err
+}
+
+// Resume returns a tail that begins where another one was. It fails with [ErrGap] if the history is another one.
+func (h *History) Resume(at journal.Spot) (*Tail, error) {
+	t, err := h.Tail(at.Seq)
+	if err == nil && t.at.Chain != 0 && at.Chain != 0 && t.at != at {
+		t.Close()
+		return nil, fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
+	}
+	return t, err
+}
+
+// begin takes the newest state that a file has of a place up to record seq.
+func (t *Tail) begin(seq uint64) (err error) {
+	var all *segments
+	var b json.RawMessage
+	var at journal.Spot
+	if err := t.h.view(func(s *state) {
+		all = s.segments
+		all.hold()
+		for _, o := range s.logs {
+			if o.From().Seq <= seq && (b == nil || o.From().Seq > at.Seq) {
+				b, at = o.State(), o.From()
+			}
+		}
+	}); err != nil {
+		return err
+	}
+	defer all.release()
+	for _, o := range all.all {
+		if b == nil && o.To().Seq <= seq {
+			at = o.To()
+		}
+	}
+	for _, o := range all.all {
+		if b == nil && at.Seq > 0 && o.To() == at {
+			if b, err = o.State(); err != nil {
+				return err
+			}
+		}
+	}
+	if b == nil {
+		return nil // from the first record on
+	}
+	return t.restore(b, at)
+}
+
+func (t *Tail) restore(b []byte, at journal.Spot) error {
+	s := state{context: t.h.dir.Context}
+	if err := s.restore(b, at); err != nil {
+		return err
+	}
+	t.lines = make(map[uuid.UUID]Counts, len(s.lines))
+	for id, ln := range s.lines {
+		t.lines[id] = ln.Counts
+	}
+	t.metadata, t.at = s.metadata, at
+	return nil
+}
+
+// Close releases the files.
+func (t *Tail) Close() {
+	if t.from != nil {
+		t.from.release()
+	}
+	if t.log != nil {
+		t.log.release()
+	}
+	t.from, t.log, t.queue = nil, nil, nil
+}
+
+// At returns the place after the last record that the tail returned.
+func (t *Tail) At() journal.Spot { return t.at }
+
+// Counts returns the counts of each line at this place. Within a segment, the bytes are an estimate. They are valid
+// until the next call.
+func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
+
+// Next returns the next record. ok is false if there is none yet. It fails with [ErrGap] if it is missing.
+func (t *Tail) Next() (r Tailed, ok bool, err error) {
+	if r, ok, err = t.next(); err != nil || !ok {
+		return r, ok, err
+	}
+	if r.Body == nil && r.Entry != nil && r.Entry.Gone == segment.Here {
+		t.readBodies(&r)
+	}
+	return r, true, t.pass(&r)
+}
+
+// next takes the next record from the queue, which it fills before.
+func (t *Tail) next() (r Tailed, ok bool, err error) {
+	for range 2 * looks {
+		if len(t.queue) > 0 {
+			r, t.queue = t.queue[0], t.queue[1:]
+			return r, true, nil
+		}
+		if ok, err = t.fill(); err != nil || !ok {
+			return r, false, err
+		}
+	}
+	return r, false, fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
+}
+
+// pass applies a record to the counts.
+func (t *Tail) pass(r *Tailed) error {
+	switch r.Kind {
+	case journal.Add, journal.Replace:
+		e := r.Entry
+		c, ok := t.lines[e.Line]
+		if !ok {
+			c = Counts{Line: e.Line, Base: e.Position}
+		}
+		was := int64(-1)
+		if r.Kind == journal.Replace {
+			was = r.was
+		}
+		c.add(e, was)
+		t.lines[e.Line] = c
+	case journal.Trim:
+		x, err := parseTrim(r.Body)
+		if err != nil {
+			return err
+		}
+		c := t.lines[x.Line]
+		c.Count, c.Bytes, c.Last = max(x.End-c.Base, 0), x.Bytes, x.Last
+		t.lines[x.Line] = c
+	case journal.Erase:
+		x, err := parseErasure(r.Body)
+		if err != nil {
+			return err
+		}
+		c := t.lines[x.Line]
+		c.Bytes = x.Bytes
+		t.lines[x.Line] = c
+	case journal.Metadata, journal.Change:
+		if err := t.metadata.take(r.Kind, r.Body); err != nil {
+			return fmt.Errorf("%w: record %d: %w", ErrGap, r.Seq, err)
+		}
+	}
+	t.at = r.at
+	return nil
+}
