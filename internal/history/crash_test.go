@@ -205,3 +205,35 @@ func TestKilledAnywhere(t *testing.T) {
 		other.h.Close()
 	}
 }
+
+// TestSealBehindUnsynced: a log is sealed only when the one that continues it is durable. Else a power cut would leave a
+// history that no log continues.
+func TestSealBehindUnsynced(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, 1)
+	for {
+		must(t, b.h.Prepare())
+		if b.h.state.newest().Next() != "" {
+			break
+		}
+		must(t, b.commit())
+	}
+	next := b.model.clone()
+	items, group := b.change(next)
+	for len(items) == 0 {
+		items, group = b.change(next)
+	}
+	c := b.h.Append(items, group) // it begins the log, and nobody waits for it
+	must(t, c.Err)
+	other := b.again(b.disk)
+	defer other.Close()
+	must(t, other.Seal(segment.Options{}))
+	for _, how := range choices(6) {
+		h := Open(folderOf(t, b.disk.Crash(how)), Options{})
+		must(t, h.Refresh())
+		if err := difference(h, b.model, b.r); err != nil && difference(h, next, b.r) != nil {
+			t.Errorf("%s: %v", how, err)
+		}
+		h.Close()
+	}
+}
