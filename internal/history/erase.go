@@ -20,7 +20,11 @@ func (x *sealing) eraseFromSegments(opts segment.Options) error {
 	}
 	defer all.release()
 	for _, o := range all.all {
-		holds, err := x.holds(o)
+		err := o.need()
+		var holds bool
+		if err == nil {
+			holds, err = x.holds(o)
+		}
 		if err != nil {
 			return err
 		}

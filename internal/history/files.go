@@ -1,6 +1,8 @@
 package history
 
 import (
+	"fmt"
+	"sync"
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/internal/journal"
@@ -44,38 +46,76 @@ func (o *openLog) release() {
 	}
 }
 
+// openSegment is a segment of the history. Its file is opened when it is needed: most reads need the newest ones, and
+// the names say which records all have.
 type openSegment struct {
-	*segment.Segment
 	users
+	dir   Folder
 	name  segment.Name
+	after *segment.Name // of the one before; nil for the first one, or if it was compared
+
+	opening sync.Mutex
+	// Segment and spans are there after need.
+	*segment.Segment
 	spans map[uuid.UUID]segment.Span
 }
 
-// openSegmentIn opens a segment of a folder, and reads which messages it has.
-func openSegmentIn(dir Folder, name segment.Name) (*openSegment, error) {
-	s, err := segment.Open(dir.Segments, name.File())
-	if err != nil {
-		return nil, err
-	}
-	o := &openSegment{Segment: s, name: name, spans: map[uuid.UUID]segment.Span{}}
+func newOpenSegment(dir Folder, name segment.Name, after *segment.Name) *openSegment {
+	o := &openSegment{dir: dir, name: name, after: after}
 	o.n.Store(1)
-	spans, err := s.Spans()
-	if err == nil && s.Context() != dir.Context {
-		err = damaged("%s belongs to context %s", name.File(), s.Context())
+	return o
+}
+
+// openSegmentIn opens a segment that was just written.
+func openSegmentIn(dir Folder, file string) (*openSegment, error) {
+	name, ok := segment.ParseName(file)
+	if !ok {
+		return nil, damaged("%q is no segment", file)
 	}
-	if err != nil {
-		_ = s.Close()
+	o := newOpenSegment(dir, name, nil)
+	if err := o.need(); err != nil {
 		return nil, err
-	}
-	for _, span := range spans {
-		o.spans[span.Line] = span
 	}
 	return o, nil
 }
 
+// need opens the file, and reads which messages it has. The error wraps fs.ErrNotExist if another segment took its place
+// meanwhile.
+func (o *openSegment) need() error {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	if o.Segment != nil {
+		return nil
+	}
+	s, err := segment.Open(o.dir.Segments, o.name.File())
+	if err != nil {
+		return err
+	}
+	spans, err := s.Spans()
+	switch {
+	case err != nil:
+	case s.Context() != o.dir.Context:
+		err = damaged("%s belongs to context %s", o.name.File(), s.Context())
+	case segment.NameOf(s.From(), s.To()) != (segment.Name{From: o.name.From, To: o.name.To, Chain: o.name.Chain}):
+		err = damaged("%s has records %d to %d", o.name.File(), s.From().Seq+1, s.To().Seq)
+	case o.after != nil && uint32(s.From().Chain>>32) != o.after.Chain:
+		err = fmt.Errorf("%w: %s continues another history", ErrGap, o.name.File())
+	}
+	if err != nil {
+		_ = s.Close() // it was only read
+		return err
+	}
+	o.spans = make(map[uuid.UUID]segment.Span, len(spans))
+	for _, span := range spans {
+		o.spans[span.Line] = span
+	}
+	o.Segment = s
+	return nil
+}
+
 func (o *openSegment) release() {
-	if o.users.release() {
-		_ = o.Close()
+	if o.users.release() && o.Segment != nil {
+		_ = o.Close() // likewise
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 
 	"github.com/ctxdir/ctxdir/internal/segment"
 	"github.com/google/uuid"
@@ -51,6 +52,9 @@ func (v *lineView) at(position int64) (Entry, error) {
 func (v *lineView) rowAt(position int64) (Entry, error) {
 	for i := len(v.segments.all) - 1; i >= 0; i-- {
 		o := v.segments.all[i]
+		if err := o.need(); err != nil {
+			return Entry{}, err
+		}
 		if span, ok := o.spans[v.Line]; !ok || position < span.From || position >= span.To {
 			continue
 		}
@@ -66,8 +70,29 @@ func (v *lineView) rowAt(position int64) (Entry, error) {
 	return Entry{}, damaged("position %d of line %s is in no segment", position, v.Line)
 }
 
+// anew repeats a read whose segment another one took the place of.
+func (h *History) anew(read func() error) (err error) {
+	for range looks {
+		if err = read(); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := h.Reload(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
 // Entry returns the entry at a position, which a line has itself. ok is false if it has no such position.
 func (h *History) Entry(line uuid.UUID, position int64) (e Entry, ok bool, err error) {
+	err = h.anew(func() (err error) {
+		e, ok, err = h.entry(line, position)
+		return err
+	})
+	return e, ok, err
+}
+
+func (h *History) entry(line uuid.UUID, position int64) (e Entry, ok bool, err error) {
 	v, ok, err := h.lineOf(line)
 	if err != nil || !ok {
 		return e, false, err
@@ -81,7 +106,15 @@ func (h *History) Entry(line uuid.UUID, position int64) (e Entry, ok bool, err e
 }
 
 // Entries returns the entries of the positions from … to that a line has itself, in order.
-func (h *History) Entries(line uuid.UUID, from, to int64) ([]Entry, error) {
+func (h *History) Entries(line uuid.UUID, from, to int64) (all []Entry, err error) {
+	err = h.anew(func() (err error) {
+		all, err = h.entries(line, from, to)
+		return err
+	})
+	return all, err
+}
+
+func (h *History) entries(line uuid.UUID, from, to int64) ([]Entry, error) {
 	v, ok, err := h.lineOf(line)
 	if err != nil || !ok {
 		return nil, err
@@ -112,6 +145,9 @@ func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
 	left := to - from
 	for i := len(v.segments.all) - 1; i >= 0 && left > 0; i-- {
 		o := v.segments.all[i]
+		if err := o.need(); err != nil {
+			return nil, err
+		}
 		span, ok := o.spans[v.Line]
 		if !ok || span.To <= from || span.From >= to {
 			continue
@@ -143,6 +179,14 @@ func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
 
 // Find returns the newest message with an id of a line, below a position.
 func (h *History) Find(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
+	err = h.anew(func() (err error) {
+		e, ok, err = h.find(line, id, end)
+		return err
+	})
+	return e, ok, err
+}
+
+func (h *History) find(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
 	var position int64
 	err = h.view(func(s *state) {
 		if ln := s.lines[line]; ln != nil && !ln.IsAbove(id) {
@@ -172,6 +216,9 @@ func (h *History) Find(line, id uuid.UUID, end int64) (e Entry, ok bool, err err
 	}
 	for i := len(v.segments.all) - 1; i >= 0; i-- {
 		o := v.segments.all[i]
+		if err := o.need(); err != nil {
+			return e, false, err
+		}
 		span, ok := o.spans[line]
 		if !ok || bytes.Compare(id[:], span.Least[:]) < 0 || bytes.Compare(id[:], span.Greatest[:]) > 0 {
 			continue

@@ -80,7 +80,14 @@ func (h *History) refresh() error {
 	return h.reload()
 }
 
-// reload reads the history anew.
+// Reload reads the history anew: which segments there are, too.
+func (h *History) Reload() error {
+	h.advance.Lock()
+	defer h.advance.Unlock()
+	return h.reload()
+}
+
+// reload is Reload for the holder of advance.
 func (h *History) reload() error {
 	s, err := load(h.dir, h.state)
 	if err != nil {

@@ -55,7 +55,11 @@ func loadOnce(dir Folder, was *state) (s *state, err error) {
 		return s, err
 	}
 	if last := s.segments.last(); last != nil {
-		b, err := last.State()
+		err := last.need()
+		var b []byte
+		if err == nil {
+			b, err = last.State()
+		}
 		if err == nil {
 			err = s.restore(b, last.To())
 		}
@@ -121,19 +125,14 @@ func (s *state) openSegments(dir Folder, was *state) error {
 	if err != nil {
 		return err
 	}
-	at := journal.Spot{}
-	for _, name := range names {
+	var after *segment.Name
+	for i, name := range names {
 		o := was.segment(name)
 		if o == nil {
-			if o, err = openSegmentIn(dir, name); err != nil {
-				return err
-			}
+			o = newOpenSegment(dir, name, after)
 		}
 		s.segments.all = append(s.segments.all, o)
-		if o.From() != at {
-			return fmt.Errorf("%w: %s continues another history", ErrGap, name.File())
-		}
-		at = o.To()
+		after = &names[i]
 	}
 	return nil
 }

@@ -35,7 +35,13 @@ func (h *History) Merge(o segment.Options) error {
 		if err != nil {
 			return err
 		}
-		from, n := due(all.all)
+		var from, n int
+		for _, o := range all.all {
+			err = errors.Join(err, o.need())
+		}
+		if err == nil {
+			from, n = due(all.all)
+		}
 		if n > 0 {
 			err = h.merge(all.all[from:from+n], o)
 		}
@@ -104,11 +110,7 @@ func (h *History) merge(in []*openSegment, o segment.Options) error {
 
 // replaceSegments takes a segment in the place of those that it contains, and removes those.
 func (h *History) replaceSegments(in []*openSegment, file string) error {
-	name, ok := segment.ParseName(file)
-	if !ok {
-		return damaged("%q is no segment", file)
-	}
-	now, err := openSegmentIn(h.dir, name)
+	now, err := openSegmentIn(h.dir, file)
 	if err != nil {
 		return err
 	}

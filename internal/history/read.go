@@ -81,6 +81,14 @@ func (h *History) readAgain(e *Entry) ([]byte, error) {
 
 // Payload returns a payload that a log or a segment has. ok is false if none does.
 func (h *History) Payload(sum segment.Sum) (b []byte, ok bool, err error) {
+	err = h.anew(func() (err error) {
+		b, ok, err = h.payload(sum)
+		return err
+	})
+	return b, ok, err
+}
+
+func (h *History) payload(sum segment.Sum) (b []byte, ok bool, err error) {
 	var at payloadAt
 	var all *segments
 	err = h.view(func(s *state) {
@@ -104,7 +112,10 @@ func (h *History) Payload(sum segment.Sum) (b []byte, ok bool, err error) {
 	}
 	defer all.release()
 	for i := len(all.all) - 1; i >= 0; i-- {
-		b, err := all.all[i].Payload(sum)
+		err := all.all[i].need()
+		if err == nil {
+			b, err = all.all[i].Payload(sum)
+		}
 		if err == nil {
 			return b, true, nil
 		}

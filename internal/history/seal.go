@@ -241,11 +241,7 @@ func (x *sealing) write(w *segment.Writer, o *openLog) error {
 
 // sealedAs takes a segment in the place of the oldest log, and removes that.
 func (h *History) sealedAs(o *openLog, file string) error {
-	name, ok := segment.ParseName(file)
-	if !ok {
-		return damaged("%q is no segment", file)
-	}
-	seg, err := openSegmentIn(h.dir, name)
+	seg, err := openSegmentIn(h.dir, file)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (h *History) Tail(seq uint64) (*Tail, error) {
 	t := &Tail{h: h, lines: map[uuid.UUID]Counts{}, metadata: metadata{context: h.dir.Context}}
 	err := h.reach(seq)
 	if err == nil {
-		err = t.begin(seq)
+		err = h.anew(func() error { return t.begin(seq) })
 	}
 	for err == nil && t.at.Seq < seq {
 		var r Tailed
@@ -118,22 +118,22 @@ func (t *Tail) begin(seq uint64) (err error) {
 		return err
 	}
 	defer all.release()
-	for _, o := range all.all {
-		if b == nil && o.To().Seq <= seq {
-			at = o.To()
+	if b != nil {
+		return t.restore(b, at)
+	}
+	for _, o := range slices.Backward(all.all) {
+		if o.name.To > seq {
+			continue
 		}
-	}
-	for _, o := range all.all {
-		if b == nil && at.Seq > 0 && o.To() == at {
-			if b, err = o.State(); err != nil {
-				return err
-			}
+		if err := o.need(); err != nil {
+			return err
 		}
+		if b, err = o.State(); err != nil {
+			return err
+		}
+		return t.restore(b, o.To())
 	}
-	if b == nil {
-		return nil // from the first record on
-	}
-	return t.restore(b, at)
+	return nil // from the first record on
 }
 
 func (t *Tail) restore(b []byte, at journal.Spot) error {

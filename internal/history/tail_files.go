@@ -33,7 +33,7 @@ func (t *Tail) fill() (ok bool, err error) {
 	var log string
 	find := func(s *state) {
 		for _, o := range s.segments.all {
-			if seg == nil && o.To().Seq > t.at.Seq && o.hold() {
+			if seg == nil && o.name.To > t.at.Seq && o.hold() {
 				seg = o
 			}
 		}
@@ -48,13 +48,20 @@ func (t *Tail) fill() (ok bool, err error) {
 	}
 	switch {
 	case seg != nil:
+		if err := seg.need(); err != nil {
+			seg.release()
+			if errors.Is(err, fs.ErrNotExist) { // it was merged
+				err = t.h.Reload()
+			}
+			return true, err
+		}
 		return true, t.fillFromSegment(seg)
 	case log == "":
 		return false, fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
 	}
 	t.log, err = openLogIn(t.h.dir, log)
 	if errors.Is(err, fs.ErrNotExist) { // it was sealed
-		return true, t.h.Refresh()
+		return true, t.h.Reload()
 	}
 	if err != nil {
 		return false, err
@@ -85,7 +92,7 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 	if t.log.Next() == "" {
 		if !t.log.IsThere() { // it was copied, or is of a context that is gone
 			t.leave()
-			return true, t.h.Refresh()
+			return true, t.h.Reload()
 		}
 		return false, nil
 	}
@@ -96,7 +103,7 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 		return false, nil
 	case errors.Is(err, fs.ErrNotExist):
 		t.leave() // a segment has it
-		return true, t.h.Refresh()
+		return true, t.h.Reload()
 	case err != nil:
 		return false, err
 	}
