@@ -10,12 +10,16 @@
 // copied into the folder.
 package history
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/ctxdir/ctxdir/internal/journal"
+)
 
 // Errors that callers distinguish.
 var (
 	// ErrDamaged is wrapped by errors about records that are not as they were committed.
-	ErrDamaged = errors.New("damaged")
+	ErrDamaged = journal.ErrDamaged
 	// ErrErased is wrapped by errors about a message that was erased on purpose.
 	ErrErased = errors.New("erased")
 	// ErrGap means that records between two parts of the history are missing.

@@ -1,6 +1,7 @@
 package history
 
 import (
+	"errors"
 	"fmt"
 	"sync"
 	"sync/atomic"
@@ -55,6 +56,7 @@ type openSegment struct {
 	after *segment.Name // of the one before; nil for the first one, or if it was compared
 
 	opening sync.Mutex
+	failed  error // of a file that is damaged
 	// Segment and spans are there after need.
 	*segment.Segment
 	spans map[uuid.UUID]segment.Span
@@ -84,9 +86,33 @@ func openSegmentIn(dir Folder, file string) (*openSegment, error) {
 func (o *openSegment) need() error {
 	o.opening.Lock()
 	defer o.opening.Unlock()
-	if o.Segment != nil {
-		return nil
+	if o.Segment != nil || o.failed != nil {
+		return o.failed
 	}
+	err := o.openFile()
+	if errors.Is(err, ErrDamaged) || errors.Is(err, ErrGap) {
+		o.failed = fmt.Errorf("%w: %w", ErrDamaged, err)
+		return o.failed
+	}
+	return err
+}
+
+// failure returns why the file is damaged, if that was seen.
+func (o *openSegment) failure() error {
+	o.opening.Lock()
+	defer o.opening.Unlock()
+	return o.failed
+}
+
+// state returns the state of the context at the end of the segment.
+func (o *openSegment) state() ([]byte, error) {
+	if err := o.need(); err != nil {
+		return nil, err
+	}
+	return o.State()
+}
+
+func (o *openSegment) openFile() error {
 	s, err := segment.Open(o.dir.Segments, o.name.File())
 	if err != nil {
 		return err

@@ -52,7 +52,9 @@ func (v *lineView) at(position int64) (Entry, error) {
 func (v *lineView) rowAt(position int64) (Entry, error) {
 	for i := len(v.segments.all) - 1; i >= 0; i-- {
 		o := v.segments.all[i]
-		if err := o.need(); err != nil {
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
 			return Entry{}, err
 		}
 		if span, ok := o.spans[v.Line]; !ok || position < span.From || position >= span.To {
@@ -62,12 +64,15 @@ func (v *lineView) rowAt(position int64) (Entry, error) {
 		if errors.Is(err, segment.ErrNotFound) {
 			continue
 		}
+		if errors.Is(err, ErrDamaged) {
+			break // an older segment has another version at most
+		}
 		if err != nil {
-			return Entry{}, fmt.Errorf("%w: %w", ErrDamaged, err)
+			return Entry{}, err
 		}
 		return entryOfRow(&row, o), nil
 	}
-	return Entry{}, damaged("position %d of line %s is in no segment", position, v.Line)
+	return lostAt(v.Line, position), nil
 }
 
 // anew repeats a read whose segment another one took the place of.
@@ -145,7 +150,9 @@ func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
 	left := to - from
 	for i := len(v.segments.all) - 1; i >= 0 && left > 0; i-- {
 		o := v.segments.all[i]
-		if err := o.need(); err != nil {
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
 			return nil, err
 		}
 		span, ok := o.spans[v.Line]
@@ -153,8 +160,11 @@ func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
 			continue
 		}
 		for row, err := range o.Rows(v.Line, from, to) {
+			if errors.Is(err, ErrDamaged) {
+				continue
+			}
 			if err != nil {
-				return nil, fmt.Errorf("%w: %w", ErrDamaged, err)
+				return nil, err
 			}
 			if e := &found[row.Position-from]; e.seg == nil {
 				*e = entryOfRow(&row, o)
@@ -165,7 +175,7 @@ func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
 	for i := range found {
 		p := from + int64(i)
 		if found[i].seg == nil {
-			return nil, damaged("position %d of line %s is in no segment", p, v.Line)
+			found[i] = lostAt(v.Line, p)
 		}
 		if e, ok := v.changed[p]; ok {
 			if e.ID == uuid.Nil {
@@ -216,7 +226,9 @@ func (h *History) find(line, id uuid.UUID, end int64) (e Entry, ok bool, err err
 	}
 	for i := len(v.segments.all) - 1; i >= 0; i-- {
 		o := v.segments.all[i]
-		if err := o.need(); err != nil {
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
 			return e, false, err
 		}
 		span, ok := o.spans[line]

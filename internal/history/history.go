@@ -71,7 +71,7 @@ func (h *History) Refresh() error {
 
 // refresh is Refresh for the holder of advance.
 func (h *History) refresh() error {
-	if h.state != nil {
+	if h.state != nil && !h.state.lenient {
 		err := h.follow()
 		if !errors.Is(err, fs.ErrNotExist) {
 			return err

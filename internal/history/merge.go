@@ -141,7 +141,7 @@ func (h *History) removeSegment(file string) error {
 
 // clear removes segments, and logs, that others contain.
 func (h *History) clear() error {
-	names, err := listSegments(h.dir.Segments)
+	names, _, err := listSegments(h.dir.Segments)
 	if err != nil {
 		return err
 	}

@@ -113,6 +113,9 @@ func (h *History) payload(sum segment.Sum) (b []byte, ok bool, err error) {
 	defer all.release()
 	for i := len(all.all) - 1; i >= 0; i-- {
 		err := all.all[i].need()
+		if errors.Is(err, ErrDamaged) {
+			continue
+		}
 		if err == nil {
 			b, err = all.all[i].Payload(sum)
 		}

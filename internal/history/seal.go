@@ -45,12 +45,12 @@ func (h *History) current() error {
 	if err := h.refresh(); err != nil {
 		return err
 	}
-	names, err := listSegments(h.dir.Segments)
+	names, _, err := listSegments(h.dir.Segments)
 	if err != nil {
 		return err
 	}
 	all := h.state.segments.all
-	if len(names) == len(all) && h.state.logs[0].IsThere() {
+	if len(names) == len(all) && len(h.state.logs) > 0 && h.state.logs[0].IsThere() {
 		same := true
 		for i := range names {
 			same = same && names[i] == all[i].name

@@ -21,7 +21,12 @@ type state struct {
 	lines    map[uuid.UUID]*line
 	payloads map[segment.Sum]payloadAt // that the logs have
 	metadata metadata
-	newestAt int64 // the time of the newest commit of a message, microseconds since 1970; 0 if no log has one
+	lenient  bool      // what is damaged is left out, and the rest counts
+	gaps     bool      // messages may be missing before the next one
+	broken   bool      // no log takes further records: another one begins
+	listing  string    // the names of the files
+	problems []Problem // why something was left out
+	newestAt int64     // the time of the newest commit of a message, microseconds since 1970; 0 if no log has one
 }
 
 // payloadAt is where a log has the record of a payload.
@@ -56,9 +61,19 @@ func (ln *line) findIn(id uuid.UUID) (position int64, ok bool) {
 	return position, ok
 }
 
-// put takes the next message, or with was ≥ 0 another version of one.
-func (ln *line) put(e *Entry, was int64) error {
+// put takes the next message, or with was ≥ 0 another version of one. With gaps, some may be missing before it.
+func (ln *line) put(e *Entry, was int64, gaps bool) error {
 	switch start := ln.start(); {
+	case was < 0 && e.Position > ln.End() && gaps:
+		if err := ln.lose(e.Position); err != nil {
+			return err
+		}
+		return ln.put(e, was, false)
+	case was < 0 && e.Position < ln.End() && e.Position >= ln.Base && gaps: // the record that cut the line is missing
+		if err := ln.trim(&trim{Line: e.Line, End: e.Position, Bytes: ln.Bytes}); err != nil {
+			return err
+		}
+		return ln.put(e, was, false)
 	case was < 0 && e.Position != ln.End():
 		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
 	case was < 0:
@@ -147,7 +162,7 @@ func (s *state) take(r *record) error {
 			was = r.Was
 		}
 		e := r.entry()
-		if err := s.line(e.Line, e.Position).put(&e, was); err != nil {
+		if err := s.line(e.Line, e.Position).put(&e, was, s.gaps); err != nil {
 			return err
 		}
 		s.newestAt = max(s.newestAt, e.At)
@@ -221,9 +236,12 @@ func (s *state) save() (saved, error) {
 
 // restore makes the state what a log begins with, or what a segment ends with.
 func (s *state) restore(b []byte, at journal.Spot) error {
-	all, err := parseSaved(b)
-	if err != nil {
-		return err
+	all := saved{}
+	if b != nil {
+		var err error
+		if all, err = parseSaved(b); err != nil {
+			return err
+		}
 	}
 	s.lines = make(map[uuid.UUID]*line, len(all.Lines))
 	for _, c := range all.Lines {

@@ -55,6 +55,9 @@ func (h *History) prepare() (err error) {
 		if err = h.refresh(); err != nil {
 			return err
 		}
+		if h.state.broken {
+			return h.beginAnew()
+		}
 		o := h.state.newest()
 		if err = o.Failed(); err == nil {
 			err = h.ready(o)
@@ -146,8 +149,32 @@ func (h *History) Rotate() error {
 }
 
 // begin begins the log that continues the newest one.
-func (h *History) begin() error {
-	o := h.state.newest()
+func (h *History) begin() error { return h.beginLog(h.state.newest().Next()) }
+
+// beginAnew begins a log behind records that are damaged or missing: it continues the last one that is whole.
+//
+// Crash order: the log is durable before it has a record, so that none counts for lost behind a log that is not there.
+func (h *History) beginAnew() error {
+	names, err := listLogs(h.dir.Logs)
+	if err != nil {
+		return err
+	}
+	number := uint64(0)
+	if len(names) > 0 {
+		number, _ = journal.ParseName(names[len(names)-1])
+	}
+	next := journal.NewName(number + 1)
+	if err := journal.Preallocate(h.dir.Logs, next, room); err != nil {
+		return err
+	}
+	if err := h.beginLog(next); err != nil {
+		return err
+	}
+	h.state.broken = false
+	return h.ready(h.state.newest())
+}
+
+func (h *History) beginLog(name string) error {
 	all, err := h.state.save()
 	if err != nil {
 		return err
@@ -156,8 +183,8 @@ func (h *History) begin() error {
 	if err != nil {
 		return err
 	}
-	number, _ := journal.ParseName(o.Next())
-	l, err := journal.BeginAt(h.dir.Logs, o.Next(), journal.Beginning{
+	number, _ := journal.ParseName(name)
+	l, err := journal.BeginAt(h.dir.Logs, name, journal.Beginning{
 		Context: h.dir.Context, Store: h.dir.Store, Number: number, State: b, CreatedAt: time.Now().UTC().Truncate(time.Microsecond),
 	}, h.state.at)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 // Errors that callers distinguish.
 var (
 	// ErrDamaged is wrapped by errors about a log, or a part of it, that differs from what was written.
-	ErrDamaged = errors.New("damaged log")
+	ErrDamaged = errors.New("damaged")
 	// ErrVersion is wrapped by errors about a log of a version that this program does not know.
 	ErrVersion = errors.New("unsupported log format")
 	// ErrDurability reports a failed sync. Whether the records are on disk is unknown, and they are not acknowledged.

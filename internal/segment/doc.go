@@ -28,7 +28,7 @@ import (
 // Errors that callers distinguish. A payload or message larger than the limit gives vfs.ErrTooLarge.
 var (
 	// ErrDamaged is wrapped by errors about a segment, or a part of it, that differs from what was written.
-	ErrDamaged = errors.New("damaged segment")
+	ErrDamaged = journal.ErrDamaged
 	// ErrVersion is wrapped by errors about a segment of a version that this program does not know.
 	ErrVersion = errors.New("unsupported segment format")
 	// ErrNotFound is wrapped when a segment does not hold the requested message or payload.
