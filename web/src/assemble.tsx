@@ -69,9 +69,10 @@ export function Assemble({ parts }: { parts: string[] }) {
       <header class="bar">
         <a class="ghost" href={link(['c', id], { b: branch })} aria-label="Back to the conversation"><Icon name="back" /></a>
         <h1>Assemble</h1>
-        <label class="field">
+        <label class="field framed">
+          <Icon name="search" />
           <span class="vh">Question</span>
-          <input type="search" value={question} spellcheck={false} placeholder="What the model is about to be asked" onInput={(e) => go(changed({ q: e.currentTarget.value }), true)} />
+          <input type="search" value={question} spellcheck={false} placeholder="A question for the model" onInput={(e) => go(changed({ q: e.currentTarget.value }), true)} />
         </label>
         <button class="btn" disabled={!a} onClick={() => void navigator.clipboard?.writeText(a?.text ?? '')}>Copy</button>
       </header>

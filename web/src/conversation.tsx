@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { get, segment, type Branch, type BranchMap, type Context, type Turn, type UsageRow } from './api';
+import { get, segment, type Branch, type BranchMap, type Context, type Messages, type Turn, type UsageRow } from './api';
 import { forkBehind, labelAll, reload, rename, trash } from './actions';
 import { Views } from './contextbar';
 import { Badge, Icon, toolName } from './icons';
@@ -105,12 +105,28 @@ function View({ c, branch, branches, load }: Props) {
     const got = await get<{ turns: Turn[] }>(path + '/turns', { at: reading.value.from, limit: 1 });
     if (got.turns[0]) fork(got.turns[0]);
   };
+  const lastFailure = useRef<{ id: string; position: number } | undefined>(undefined);
   const hit = async (by: number) => {
     const got = await get<{ hits: { id: string; position: number }[] }>('/search', { q: q.get('q') ?? '', role: q.get('role') ?? '', context: c.id, branch, limit: 200 });
     const all = got.hits.sort((a, b) => a.position - b.position);
     const now = all.findIndex((h) => h.id === q.get('m'));
     const next = now >= 0 ? all[now + by] : by > 0 ? all.find((h) => h.position > reading.value.from) : all.findLast((h) => h.position < reading.value.from);
     if (next) go(changed({ m: next.id, p: '' }), true);
+  };
+  const failure = async (by: number) => {
+    const m = map.value;
+    const id = query.value.get('m');
+    const now = lastFailure.current?.id === id && id ? lastFailure.current.position : by > 0 ? reading.value.from - 1 : reading.value.from;
+    for (let i = Math.floor(Math.max(0, now) / (m?.size ?? 1)); m && i >= 0 && i < m.failures.length; i += by) {
+      if (!m.failures[i]) continue;
+      const got = await get<Messages>(path + '/parts', { from: i * m.size, to: (i + 1) * m.size });
+      const all = got.messages.flatMap((x) => x.parts.filter((p) => p.failed || p.results?.some((r) => r.failed)).map(() => ({ id: x.id, position: x.position })));
+      const next = by > 0 ? all.find((f) => f.position > now) : all.findLast((f) => f.position < now);
+      if (next) {
+        lastFailure.current = next;
+        return go(changed({ m: next.id, p: '', turn: '', at: '' }), true);
+      }
+    }
   };
   const filter = () => {
     panel.value = true;
@@ -127,6 +143,8 @@ function View({ c, branch, branches, load }: Props) {
     { keys: '2', title: 'Turns', run: () => detail(2) },
     { keys: '3', title: 'Everything', run: () => detail(3) },
     { keys: 't', title: 'Turns and files beside it', run: () => { panel.value = !panel.value; } },
+    { keys: 'e', title: 'Next failure', run: () => void failure(1) },
+    { keys: 'E', title: 'Previous failure', run: () => void failure(-1) },
     { keys: 'p', title: 'Filter prompts', run: filter },
     { keys: 'b', title: 'Branches', run: to('branches') },
     { keys: 'c', title: 'Compare', run: () => go(link(['c', c.id, 'compare'], { l: c.active_branch, r: branches.find((b) => b.name !== c.active_branch)?.name })) },

@@ -49,6 +49,7 @@ export function Files(_: { parts: string[] }) {
   const failed = useSignal('');
   useEffect(() => {
     const abort = new AbortController();
+    if (order === 'most' ? found.value.files : found.value.paths) found.value = {};
     const timer = setTimeout(() => {
       const asked = { path: pattern(path), access: access === 'all' ? '' : access, project: q.get('project') ?? '', limit: most };
       const url = order === 'most' ? '/files/paths' : '/files';
@@ -65,6 +66,7 @@ export function Files(_: { parts: string[] }) {
     };
   }, [path, access, order, q.get('project')]);
   const { files, paths } = found.value;
+  const loading = order === 'most' ? !paths : !files;
   const days = new Map<string, FileRow[]>();
   for (const f of files ?? []) {
     const [title] = dayOf(new Date(f.created_at));
@@ -90,8 +92,9 @@ export function Files(_: { parts: string[] }) {
         </span>
       </header>
       {failed.value && <p class="gap bad pad" role="alert"><T s={failed.value} /></p>}
-      <div class={file ? 'halves chosen' : 'halves'}>
+      <div class={file ? 'halves opened' : 'halves'}>
         <div class="scroll" tabIndex={0} aria-label="Files">
+          {loading && !failed.value && <p class="t3 pad" role="status">Looking through all conversations…</p>}
           {(files ?? paths)?.length === 0 && <div class="empty"><p>No agent has done this to a file like that</p></div>}
           {[...days].map(([title, files]) => (
             <section key={title}>
@@ -123,7 +126,7 @@ export function Files(_: { parts: string[] }) {
             </table>
           )}
           {(files ?? paths)?.length === most && <p class="t3 s pad">Only the first {most} are listed. A part of the path finds others.</p>}
-          <p class="t3 s pad">Shell commands that name a path are not listed.</p>
+          {!loading && <p class="t3 s pad">Shell commands that name a path are not listed.</p>}
         </div>
         {file && <FileHistory file={file} access={access} />}
       </div>

@@ -17,6 +17,7 @@ interface Hit {
   id: string;
   role: string;
   created_at: string;
+  pointer?: string;
   snippet: string;
   marks: [number, number][];
   partial?: boolean;
@@ -118,12 +119,12 @@ export function Search(_: { parts: string[] }) {
           {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
           {groups.map((g) => (
             <div key={g.context} role="group" aria-label={g.title.slice(0, 200) || 'Untitled'}>
-              <div class="grp" role="presentation"><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></div>
+              <div class="grp to" role="presentation" onClick={() => go(link(['c', g.context], { b: g.hits[0]?.branches[0] }))}><T class="ell" s={g.title || 'Untitled'} /> <span>{counted(g.hits.length, 'hit')}</span></div>
               {g.hits.map((h) => (
                 <a key={h.id + h.position} id={'hit-' + flat.indexOf(h)} class={chosen === h ? 'hit sel' : 'hit'} role="option" aria-selected={chosen === h} href={to(h, words, q.get('role'))} tabIndex={-1}
                   onPointerEnter={() => { at.value = flat.indexOf(h); }}>
                   <span class="s t3 num">
-                    {h.role && <><T s={h.role} /> · </>}#{h.position}{h.created_at && <> · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)}</>} · <T s={branchesOf(h.branches)} />
+                    {h.role && <><T s={whoOf(h)} /> · </>}#{h.position}{h.created_at && <> · {dayOf(new Date(h.created_at))[0]} {timeOf(h.created_at)}</>} · <T s={branchesOf(h.branches)} />
                     {h.partial && ' · some words are missing'}
                   </span>
                   <span class="snip"><Marked text={h.snippet} marks={h.marks} /></span>
@@ -168,6 +169,9 @@ function Facets({ hits }: { hits: Hit[] }) {
     </div>
   );
 }
+
+/** Who says what was found. Some records of what a tool answered have the role of the user. */
+const whoOf = (h: Hit): string => (h.role === 'user' && /\/(toolUseResult|content\/\d+\/content|output|result)\b/.test(h.pointer ?? '') ? 'tool' : h.role);
 
 const to = (h: Hit, words: string, role: string | null): string => link(['c', h.context], { b: h.branches[0], m: h.id, q: words, role: role ?? '' });
 

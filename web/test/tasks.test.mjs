@@ -285,6 +285,20 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
       pointer: async () => { await at('/'); await click('link', 'Usage'); await figures(); },
       keyboard: async () => { await at('/'); await keys('g', 'u'); await figures(); },
     });
+    task('sees which day cost most, and what it was spent on', {
+      pointer: async () => {
+        await at('/usage', '.tab a');
+        const day = page.locator('.tab', { hasText: 'Most expensive days' }).locator('a').first();
+        const name = await day.textContent();
+        await day.click();
+        await page.locator('.bar .fil.on', { hasText: name }).waitFor();
+        await page.locator('.tab', { hasText: 'Most expensive conversations' }).locator('a').first().waitFor();
+        assert.match(page.url(), /[?&]from=\d{4}-\d\d-\d\d/);
+        await page.locator('.plot a').first().click(); // a bar of the plot
+        await page.locator('.bar .fil.on').click();
+        await until(page, () => !document.querySelector('.bar .fil.on'));
+      },
+    });
     task('goes from an expensive prompt to its turn', {
       pointer: async () => {
         await at('/usage', '.tab a');
@@ -298,6 +312,15 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
         await page.locator('.tab', { hasText: 'By project' }).locator('a').first().click();
         await page.locator('a.row').first().waitFor();
         assert.match(page.url(), /\/\?project=/);
+      },
+    });
+    task('goes from failure to failure', {
+      keyboard: async () => {
+        await at(`/c/${sample.failing}`, '.turn');
+        await until(page, () => document.querySelector('.map'));
+        await keys('e');
+        await page.waitForURL(/[?&]m=/);
+        await page.locator('.step .del', { hasText: 'failed' }).first().waitFor();
       },
     });
     task('finds what made a conversation grow', {
