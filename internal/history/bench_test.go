@@ -3,12 +3,15 @@ package history
 import (
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"math/rand/v2"
 	"slices"
+	"sync"
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/segment"
@@ -33,20 +36,45 @@ type shown struct {
 // model is what a history should show.
 type model struct {
 	lines    map[uuid.UUID][]shown
-	payloads map[segment.Sum]string
+	payloads map[blob.Sum]string
+	kept     *payloadKeeper
 	title    string
 }
 
 func newModel() *model {
-	return &model{lines: map[uuid.UUID][]shown{}, payloads: map[segment.Sum]string{}}
+	return &model{lines: map[uuid.UUID][]shown{}, payloads: map[blob.Sum]string{}, kept: &payloadKeeper{all: map[blob.Sum]string{}}}
 }
 
 func (m *model) clone() *model {
-	c := &model{lines: map[uuid.UUID][]shown{}, payloads: maps.Clone(m.payloads), title: m.title}
+	c := &model{lines: map[uuid.UUID][]shown{}, payloads: maps.Clone(m.payloads), kept: m.kept, title: m.title}
 	for id, all := range m.lines {
 		c.lines[id] = slices.Clone(all)
 	}
 	return c
+}
+
+// payloadKeeper is where payloads are kept that are in no log. It survives power cuts.
+type payloadKeeper struct {
+	mu  sync.Mutex
+	all map[blob.Sum]string
+}
+
+func (k *payloadKeeper) keep(payloads iter.Seq2[[]byte, error]) error {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	for b, err := range payloads {
+		if err != nil {
+			return err
+		}
+		k.all[blob.SumOf(b)] = string(b)
+	}
+	return nil
+}
+
+func (k *payloadKeeper) get(sum blob.Sum) string {
+	k.mu.Lock()
+	defer k.mu.Unlock()
+	return k.all[sum]
 }
 
 // bench writes histories and compares them with the model.
@@ -89,13 +117,15 @@ func newBench(t *testing.T, seed uint64) *bench {
 	}
 	raw, err := ctxfolder.CommittableMetadata(b.meta)
 	must(t, err)
-	h, c, err := Create(folderOf(t, b.disk), Options{Full: 4 << 10}, []journal.Item{{Kind: journal.Metadata, Body: raw}})
+	h, c, err := Create(folderOf(t, b.disk), b.options(), []journal.Item{{Kind: journal.Metadata, Body: raw}})
 	must(t, err)
 	must(t, c.Wait())
 	b.h, b.model.title = h, "begun"
 	t.Cleanup(func() { b.h.Close() })
 	return b
 }
+
+func (b *bench) options() Options { return Options{Full: 4 << 10, Payloads: b.model.kept.keep} }
 
 func (b *bench) newID() uuid.UUID {
 	b.made++
@@ -164,7 +194,7 @@ func (b *bench) change(m *model) (items []journal.Item, group bool) {
 	case 4:
 		payload := fmt.Sprint("payload ", b.times)
 		b.times++
-		sum := segment.SumOf([]byte(payload))
+		sum := blob.SumOf([]byte(payload))
 		body := fmt.Sprintf(`{"blob":"%x","text":%q}`, sum[:], payload)
 		items = append(items, journal.Item{Kind: journal.Payload, Body: []byte(body)})
 		m.payloads[sum] = payload
@@ -269,7 +299,10 @@ func difference(h *History, m *model, r *rand.Rand) error {
 	}
 	for sum, text := range m.payloads {
 		b, ok, err := h.Payload(sum)
-		if err != nil || !ok || string(b) != text {
+		if err == nil && !ok {
+			b = []byte(m.kept.get(sum))
+		}
+		if err != nil || string(b) != text {
 			return fmt.Errorf("payload %q: %q, %v, %w", text, b, ok, err)
 		}
 	}
@@ -301,7 +334,7 @@ func differenceIn(h *History, line uuid.UUID, all []shown, from, to int64) error
 // again opens the history as another process does.
 func (b *bench) again(disk vfs.FS) *History {
 	b.t.Helper()
-	h := Open(folderOf(b.t, disk.(*crashfs.FS)), Options{Full: 4 << 10})
+	h := Open(folderOf(b.t, disk.(*crashfs.FS)), b.options())
 	must(b.t, h.Refresh())
 	return h
 }

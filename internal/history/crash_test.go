@@ -82,7 +82,7 @@ func TestPowerCuts(t *testing.T) {
 		for _, how := range choices(6) {
 			disk := b.disk.Crash(how)
 			left := &bench{t: t, r: b.r, disk: disk, model: b.model, made: b.made + 1000, times: b.times + 1000}
-			left.h = Open(folderOf(t, disk), Options{Full: 4 << 10})
+			left.h = Open(folderOf(t, disk), left.options())
 			if err := left.h.Refresh(); err != nil {
 				t.Fatalf("seed %d, %s: %v", seed, how, err)
 			}
@@ -179,7 +179,7 @@ func TestKilledAnywhere(t *testing.T) {
 			}
 		}
 		other := &bench{t: t, r: b.r, disk: disk, model: b.model, made: b.made + 1000, times: b.times + 1000}
-		other.h = Open(folderOf(t, disk), Options{Full: 4 << 10})
+		other.h = Open(folderOf(t, disk), b.options())
 		must(t, other.h.Refresh())
 		if err := difference(other.h, b.model, b.r); err != nil {
 			if pending == nil || difference(other.h, pending, b.r) != nil {

@@ -97,7 +97,7 @@ func TestDamage(t *testing.T) {
 
 // checkDamaged checks what is left; with one, at most one record can be damaged.
 func (b *bench) checkDamaged(disk *crashfs.FS, versions map[string]bool, one bool) error {
-	h := Open(folderOf(b.t, disk), Options{Full: 4 << 10})
+	h := Open(folderOf(b.t, disk), b.options())
 	defer h.Close()
 	if err := h.Refresh(); err != nil {
 		return err

@@ -3,6 +3,7 @@ package history
 import (
 	"errors"
 	"io/fs"
+	"iter"
 	"sync"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -32,6 +33,9 @@ type Options struct {
 	Full int64
 	// Cut receives the torn end of a log, which nobody was told of, before it goes; nil for nobody.
 	Cut func(log string, tail []byte) error
+	// Payloads stores the payloads of a log durably, before the log goes; nil stores none. An error of the sequence is for it
+	// to return.
+	Payloads func(iter.Seq2[[]byte, error]) error
 }
 
 const full = 1 << 20

@@ -1,8 +1,7 @@
 package history
 
 import (
-	"errors"
-
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/segment"
 	"github.com/google/uuid"
 )
@@ -79,54 +78,23 @@ func (h *History) readAgain(e *Entry) ([]byte, error) {
 	return nil, damaged("message %s is in no file", e.ID)
 }
 
-// Payload returns a payload that a log or a segment has. ok is false if none does.
-func (h *History) Payload(sum segment.Sum) (b []byte, ok bool, err error) {
-	err = h.anew(func() (err error) {
-		b, ok, err = h.payload(sum)
-		return err
-	})
-	return b, ok, err
-}
-
-func (h *History) payload(sum segment.Sum) (b []byte, ok bool, err error) {
+// Payload returns a payload that a log has. ok is false if none does: those of sealed logs are where [Options.Payloads]
+// put them.
+func (h *History) Payload(sum blob.Sum) (b []byte, ok bool, err error) {
 	var at payloadAt
-	var all *segments
-	err = h.view(func(s *state) {
+	if err := h.view(func(s *state) {
 		if at, ok = s.payloads[sum]; ok {
 			at.log.hold()
-			return
 		}
-		all = s.segments
-		all.hold()
-	})
-	if err != nil {
+	}); err != nil || !ok {
 		return nil, false, err
 	}
-	if ok {
-		defer at.log.release()
-		body, err := at.log.ReadBody(at.off)
-		if err == nil {
-			b, err = parsePayload(body)
-		}
-		return b, err == nil, err
+	defer at.log.release()
+	body, err := at.log.ReadBody(at.off)
+	if err == nil {
+		b, err = parsePayload(body)
 	}
-	defer all.release()
-	for i := len(all.all) - 1; i >= 0; i-- {
-		err := all.all[i].need()
-		if errors.Is(err, ErrDamaged) {
-			continue
-		}
-		if err == nil {
-			b, err = all.all[i].Payload(sum)
-		}
-		if err == nil {
-			return b, true, nil
-		}
-		if !errors.Is(err, segment.ErrNotFound) {
-			return nil, false, err
-		}
-	}
-	return nil, false, nil
+	return b, err == nil, err
 }
 
 // IsNew reports whether no line ever had an id. It looks into segments only for an id that is not above all others.

@@ -5,9 +5,9 @@ import (
 	"errors"
 	"fmt"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/internal/segment"
 	"github.com/ctxdir/ctxdir/message"
 )
 
@@ -16,7 +16,7 @@ type record struct {
 	journal.Record
 	log     *openLog
 	address message.Address // of Add and Replace
-	payload segment.Sum     // of Payload
+	payload blob.Sum        // of Payload
 	trim    trim
 	erasure erasure
 }
@@ -89,7 +89,7 @@ func (r *record) entry() Entry {
 const payloadBlob = `{"blob":"`
 
 // payloadSum returns the name of the payload in a record whose body begins with b.
-func payloadSum(b []byte) (sum segment.Sum, ok bool) {
+func payloadSum(b []byte) (sum blob.Sum, ok bool) {
 	if len(b) < len(payloadBlob)+2*len(sum) || string(b[:len(payloadBlob)]) != payloadBlob {
 		return sum, false
 	}

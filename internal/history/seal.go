@@ -15,9 +15,9 @@ import (
 // Seal makes a segment of each log that ended, the oldest first, and removes the log. The caller holds the lock for that,
 // which is not the one of writers.
 //
-// Crash order: messages that the log erases are gone from older segments before it is sealed: until then its records say
-// that they are erased. The segment is durable under its name before the log goes. Until the log is gone, both have the
-// records, and the segment counts.
+// Crash order: payloads of the log are durable elsewhere, and messages that it erases are gone from older segments, before
+// it is sealed: until then its records have them, or say that they are erased. The segment is durable under its name before
+// the log goes. Until the log is gone, both have the records, and the segment counts.
 func (h *History) Seal(o segment.Options) error {
 	for {
 		h.advance.Lock()
@@ -82,6 +82,9 @@ func (h *History) seal(o *openLog, state []byte, opts segment.Options) error {
 		return err
 	}
 	if err := x.eraseFromSegments(opts); err != nil {
+		return err
+	}
+	if err := x.keepPayloads(o); err != nil {
 		return err
 	}
 	w, err := segment.Create(h.dir.Segments, h.dir.Context, opts)
@@ -192,20 +195,26 @@ func (x *sealing) erase(line uuid.UUID, position int64) {
 	x.erased[line][position] = true
 }
 
-func (x *sealing) write(w *segment.Writer, o *openLog) error {
-	for _, off := range x.payloads {
-		body, err := o.ReadBody(off)
-		if err != nil {
-			return err
-		}
-		b, err := parsePayload(body)
-		if err == nil && len(b) <= segment.MaxPayload {
-			_, err = w.AddPayload(b)
-		}
-		if err != nil {
-			return err
-		}
+// keepPayloads stores the payloads of a log elsewhere: a segment has none.
+func (x *sealing) keepPayloads(o *openLog) error {
+	if len(x.payloads) == 0 || x.h.opts.Payloads == nil {
+		return nil
 	}
+	return x.h.opts.Payloads(func(yield func([]byte, error) bool) {
+		for _, off := range x.payloads {
+			body, err := o.ReadBody(off)
+			var b []byte
+			if err == nil {
+				b, err = parsePayload(body)
+			}
+			if !yield(b, err) || err != nil {
+				return
+			}
+		}
+	})
+}
+
+func (x *sealing) write(w *segment.Writer, o *openLog) error {
 	lines := make([]uuid.UUID, 0, len(x.lines))
 	for id := range x.lines {
 		lines = append(lines, id)

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/segment"
@@ -19,7 +20,7 @@ type state struct {
 	segments *segments  // they begin the history
 	logs     []*openLog // these go on; writers append to the last one
 	lines    map[uuid.UUID]*line
-	payloads map[segment.Sum]payloadAt // that the logs have
+	payloads map[blob.Sum]payloadAt // that the logs have
 	metadata metadata
 	lenient  bool      // what is damaged is left out, and the rest counts
 	gaps     bool      // messages may be missing before the next one
@@ -247,7 +248,7 @@ func (s *state) restore(b []byte, at journal.Spot) error {
 	for _, c := range all.Lines {
 		s.lines[c.Line] = &line{Counts: c}
 	}
-	s.payloads = map[segment.Sum]payloadAt{}
+	s.payloads = map[blob.Sum]payloadAt{}
 	s.metadata = metadata{context: s.context}
 	if len(all.Metadata) > 0 && string(all.Metadata) != "null" {
 		m, err := ctxfolder.ParseMetadata(all.Metadata)

@@ -33,7 +33,7 @@ func put(t tb, content []byte) vfs.FS {
 }
 
 // cost is what a damaged segment does not give back any more.
-type cost struct{ rows, messages, others, payloads, state int }
+type cost struct{ rows, messages, others, state int }
 
 // costOf reads everything there is in a damaged segment. Whatever it gives back has to be what went in; an error has to be
 // of damage.
@@ -90,17 +90,6 @@ func costOf(t *testing.T, s *Segment, h *history) (c cost) {
 		}
 	}
 	c.others = len(h.others) - seen
-	for _, b := range h.payloads {
-		got, err := s.Payload(SumOf(b))
-		if err != nil && !errors.Is(err, ErrNotFound) {
-			damage(err)
-		}
-		if err != nil {
-			c.payloads++
-		} else if !bytes.Equal(got, b) {
-			t.Fatalf("other payload: %q", got)
-		}
-	}
 	if state, err := s.State(); err != nil {
 		damage(err)
 		c.state++
@@ -111,7 +100,7 @@ func costOf(t *testing.T, s *Segment, h *history) (c cost) {
 }
 
 // TestDamage damages each byte, and cuts the file at each byte: what is given back is right, a check says what is wrong,
-// and the damage costs one part: the messages of a block, a group of payloads, a frame of records, or the state. Tables
+// and the damage costs one part: the messages of a block, a frame of records, or the state. Tables
 // cost nothing: they are made anew.
 func TestDamage(t *testing.T) {
 	for _, o := range []Options{{Frame: 600}, {With: NewCompressor(Fast, 1), Frame: 600}} {
@@ -156,7 +145,7 @@ func TestDamage(t *testing.T) {
 			}
 			defer s.Close()
 			c := costOf(t, s, h)
-			parts := min(c.rows+c.messages, 1) + min(c.others, 1) + min(c.payloads, 1) + min(c.state, 1)
+			parts := min(c.rows+c.messages, 1) + min(c.others, 1) + min(c.state, 1)
 			if !cut && (parts > 1 || c.rows+c.messages > largest) {
 				t.Errorf("%s %d: the damage cost %+v", what, at, c)
 			}
@@ -181,11 +170,11 @@ func TestDamage(t *testing.T) {
 	}
 }
 
-// TestSegmentInPayload: a segment that a payload holds is not taken for a part of the one around it.
-func TestSegmentInPayload(t *testing.T) {
+// TestSegmentInRecord: a segment that a record holds is not taken for a part of the one around it.
+func TestSegmentInRecord(t *testing.T) {
 	_, inner := file(t, Options{Frame: 600})
 	h := sample()
-	h.payloads = append(h.payloads, inner)
+	h.others = append(h.others, Other{35, "change", false, inner})
 	disk := crashfs.New()
 	name := h.write(t, disk, Options{Frame: 600})
 	outer, err := vfs.ReadFile(disk, name, 1<<20)
@@ -194,7 +183,7 @@ func TestSegmentInPayload(t *testing.T) {
 	}
 	at := bytes.Index(outer, inner)
 	if at < 0 {
-		t.Fatal("the payload is not stored as it is")
+		t.Fatal("the record is not stored as it is")
 	}
 	for _, damage := range []int{at - 20, at + 3, len(outer) - 9} {
 		content := bytes.Clone(outer)
@@ -243,9 +232,6 @@ func FuzzOpen(f *testing.F) {
 				}
 			}
 			for range s.Others(0) {
-			}
-			for sum := range s.Payloads() {
-				_, _ = s.Payload(sum)
 			}
 			_, _ = s.State()
 			_ = s.Close()

@@ -2,8 +2,7 @@
 // compressed.
 //
 // A segment is a standard zstd stream. Its message frames hold envelopes, each followed by a newline. So zstdcat prints
-// the messages. Rows, payloads, records that are no messages, and tables are in skippable frames, which zstd tools
-// ignore.
+// the messages. Rows, records that are no messages, and tables are in skippable frames, which zstd tools ignore.
 //
 // A block is one message frame and the rows of its messages. A [Row] says everything about a message but its content;
 // reading rows decompresses nothing. The directory maps a line and position to a block, the id table maps an id to a
@@ -13,7 +12,7 @@
 // [Create] makes a segment, [Open] reads one, [Rewrite] makes one of several. Blocks describe themselves: [Salvage]
 // opens a damaged segment and rebuilds its tables.
 //
-// The package never changes a committed segment, and returns only checksummed bytes of messages and payloads.
+// The package never changes a committed segment, and returns only checksummed bytes of messages.
 package segment
 
 import (
@@ -25,25 +24,23 @@ import (
 	"github.com/ctxdir/ctxdir/internal/journal"
 )
 
-// Errors that callers distinguish. A payload or message larger than the limit gives vfs.ErrTooLarge.
+// Errors that callers distinguish. A message larger than the limit gives vfs.ErrTooLarge.
 var (
 	// ErrDamaged is wrapped by errors about a segment, or a part of it, that differs from what was written.
 	ErrDamaged = journal.ErrDamaged
 	// ErrVersion is wrapped by errors about a segment of a version that this program does not know.
 	ErrVersion = errors.New("unsupported segment format")
-	// ErrNotFound is wrapped when a segment does not hold the requested message or payload.
+	// ErrNotFound is wrapped when a segment does not hold the requested message.
 	ErrNotFound = errors.New("not in the segment")
 	// ErrOrder is wrapped when an added message or record belongs before, or in the place of, the last one.
 	ErrOrder = errors.New("out of order")
-	// ErrFull is wrapped when a segment holds as many messages or payloads as it can.
+	// ErrFull is wrapped when a segment holds as many messages as it can.
 	ErrFull = errors.New("segment is full")
 )
 
 const (
 	// FrameSize limits the decoded size of a frame, in bytes, unless it holds a single message.
 	FrameSize = 1 << 20
-	// MaxPayload is the largest payload that a segment takes, in bytes. Larger ones gain nothing from it.
-	MaxPayload = 1 << 20
 	// MaxMessage is the largest envelope that a segment takes, in bytes. It bounds the memory that a frame can claim.
 	MaxMessage = 320 << 20
 	// MaxCount limits the entries of each table of a segment.

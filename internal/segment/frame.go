@@ -18,12 +18,11 @@ const (
 	skipMagic = 0x184D2A50
 	zstdMagic = 0xFD2FB528
 
-	kindSegment  = "ctxsegm1" // the head of the file
-	kindRows     = "ctxrows1" // the rows of the message frame before it
-	kindPayloads = "ctxload1" // payloads that the messages refer to
-	kindOthers   = "ctxothr1" // records that are no messages
-	kindState    = "ctxstat1" // the state of the context after the last record
-	kindTables   = "ctxtabl1" // the tables and the footer
+	kindSegment = "ctxsegm1" // the head of the file
+	kindRows    = "ctxrows1" // the rows of the message frame before it
+	kindOthers  = "ctxothr1" // records that are no messages
+	kindState   = "ctxstat1" // the state of the context after the last record
+	kindTables  = "ctxtabl1" // the tables and the footer
 
 	kindSize = 8
 	skipHead = 8 + kindSize

@@ -74,7 +74,6 @@ type history struct {
 	from, to uint64 // numbers of the first and the last record
 	entries  []entry
 	others   []Other
-	payloads [][]byte
 	joints   []uint64
 	state    []byte
 }
@@ -98,11 +97,6 @@ func (h *history) write(t tb, fsys vfs.FS, o Options) string {
 	}
 	for _, o := range h.others {
 		if err := w.AddOther(o); err != nil {
-			t.Fatal(err)
-		}
-	}
-	for _, b := range h.payloads {
-		if _, err := w.AddPayload(b); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -156,11 +150,6 @@ func (h *history) then(next *history) *history {
 		}
 	}
 	slices.SortFunc(both.others, func(a, b Other) int { return cmp.Compare(a.Seq, b.Seq) })
-	for _, b := range slices.Concat(h.payloads, next.payloads) {
-		if !slices.ContainsFunc(both.payloads, func(o []byte) bool { return bytes.Equal(o, b) }) {
-			both.payloads = append(both.payloads, b)
-		}
-	}
 	return both
 }
 
@@ -200,14 +189,6 @@ func (h *history) check(t tb, s *Segment) {
 	}
 	if i != len(h.others) {
 		t.Fatalf("%d of %d other records", i, len(h.others))
-	}
-	for _, b := range h.payloads {
-		if got, err := s.Payload(SumOf(b)); err != nil || !bytes.Equal(got, b) {
-			t.Fatalf("payload: %v", err)
-		}
-	}
-	if n := s.PayloadCount(); n != int64(len(h.payloads)) {
-		t.Fatalf("%d payloads, wanted %d", n, len(h.payloads))
 	}
 	joints, err := s.Joints()
 	if err != nil || len(joints) != len(h.joints) {

@@ -28,8 +28,6 @@ type Rewrite struct {
 	// Rescue returns the envelope of a message whose frame is damaged, or nil if there is no other copy. The message is
 	// then lost. nil finds none.
 	Rescue func(*Row) []byte
-	// Payload decides whether a payload stays; nil keeps all.
-	Payload func(Sum) bool
 	// Other decides whether a record that is no message stays; nil keeps all.
 	Other func(*Other) bool
 }
@@ -40,9 +38,6 @@ type Rewrite struct {
 //
 // The error wraps [ErrDamaged] if rows or other records cannot be read: nothing says then what is missing.
 func (x *Rewrite) Run(w *Writer, in []*Segment) error {
-	if err := x.payloads(w, in); err != nil {
-		return err
-	}
 	superseded, err := x.messages(w, in)
 	if err != nil {
 		return err
@@ -66,31 +61,6 @@ func (x *Rewrite) Run(w *Writer, in []*Segment) error {
 	return nil
 }
 
-func (x *Rewrite) payloads(w *Writer, in []*Segment) error {
-	for _, s := range in {
-		for sum, err := range s.Payloads() {
-			if err != nil {
-				return err
-			}
-			if w.HasPayload(sum) || x.Payload != nil && !x.Payload(sum) {
-				continue
-			}
-			b, err := s.Payload(sum)
-			if isDamage(err) {
-				continue // another copy may be in a blob
-			}
-			if err == nil {
-				_, err = w.AddPayload(b)
-			}
-			if err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
-
-// others merges the records that are no messages with those that versions of messages left behind.
 func (x *Rewrite) others(w *Writer, in []*Segment, superseded []Other) error {
 	put := func(o *Other) error {
 		if x.Other != nil && !x.Other(o) {

@@ -4,17 +4,16 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/klauspost/compress/zstd"
 )
 
 // Salvage opens a segment with a damaged footer, damaged tables or a missing end. It reads the whole file, trusts no
-// table, and makes the tables in memory: blocks, groups of payloads and other records describe themselves. Salvage does
+// table, and makes the tables in memory: blocks and other records describe themselves. Salvage does
 // not change the file.
 //
-// The segment then has the intact messages, payloads and records, and the rows of messages that are damaged: to read
+// The segment then has the intact messages and records, and the rows of messages that are damaged: to read
 // those gives [ErrDamaged]. Its state, and the places where it begins and ends, are those of the file's state; if that is
 // damaged too, the error wraps ErrDamaged. It wraps fs.ErrNotExist if there is no file, and [ErrVersion] if the file is
 // of another version. Otherwise it is an error of reading the file.
@@ -42,9 +41,6 @@ func salvage(name string, f vfs.File, size int64) (*Segment, error) {
 	if s.foot.state == 0 {
 		return nil, damaged("neither a footer nor a state")
 	}
-	// A writer adds no payload twice, but a damaged file may repeat one.
-	slices.SortFunc(s.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
-	s.payloads = slices.CompactFunc(s.payloads, func(a, b payload) bool { return a.sum == b.sum })
 	file := &withTables{File: f, size: size}
 	foot, err := s.write(s.foot, size, func(b []byte) error { file.tables = append(file.tables, b...); return nil })
 	if err != nil {
@@ -76,7 +72,7 @@ func checkVersion(r io.ReaderAt, size int64) error {
 	return nil
 }
 
-// scanner reads a file in sequence. A part counts if its placed sum is right, so that a segment inside a payload is not
+// scanner reads a file in sequence. A part counts if its placed sum is right, so that a segment inside a message is not
 // taken for a part of this one. A message frame has no such sum: it counts if whole rows follow it, or if it directly
 // follows what is known.
 type scanner struct {
@@ -183,8 +179,6 @@ func (s *scanner) skippable(at int64, head []byte) (int64, error) {
 	switch kind {
 	case kindRows:
 		most = maxRows
-	case kindPayloads:
-		most = maxGroup
 	case kindOthers, kindState:
 		most = maxOthers
 	case kindSegment:
@@ -206,8 +200,6 @@ func (s *scanner) skippable(at int64, head []byte) (int64, error) {
 	switch kind {
 	case kindRows:
 		s.rows(at, b)
-	case kindPayloads:
-		s.group(at, b)
 	default:
 		s.records(at, b, kind)
 	}
@@ -252,18 +244,6 @@ func (s *scanner) add(b block, rows []Row) {
 		s.addRow(&rows[i])
 	}
 	s.last = rows[len(rows)-1]
-}
-
-func (s *scanner) group(at int64, b []byte) {
-	g, err := parseGroup(b, at)
-	if err != nil {
-		return
-	}
-	for i, sum := range g.sums {
-		if _, err := g.payload(int64(i), sum); err == nil && len(s.payloads) < MaxCount {
-			s.payloads = append(s.payloads, payload{sum, at, int64(len(b)), int64(i)})
-		}
-	}
 }
 
 // records takes a frame of other records, or the state.

@@ -27,7 +27,6 @@ type Segment struct {
 	pages  recent[int64, []byte] // by offset
 	rows   recent[int64, *blockRows]
 	frames recent[int64, *frame] // by block
-	groups recent[int64, *group] // by offset
 }
 
 // blockRows is a block with all its rows.
@@ -61,7 +60,7 @@ func newSegment(name string, f vfs.File, size int64, foot footer) *Segment {
 	s := &Segment{name: name, file: f, size: size, foot: foot}
 	s.tables, _ = foot.layout()
 	s.stateEnd = foot.tables
-	s.pages.limit, s.rows.limit, s.frames.limit, s.groups.limit = 8, 4, 2, 1
+	s.pages.limit, s.rows.limit, s.frames.limit = 8, 4, 2
 	s.frames.kept, s.frames.evicted = (*frame).take, (*frame).release
 	return s
 }
@@ -100,9 +99,6 @@ func (s *Segment) To() journal.Spot { return s.foot.to }
 
 // Len returns the number of messages, those that are gone included.
 func (s *Segment) Len() int64 { return s.foot.counts[ids] }
-
-// PayloadCount returns the number of payloads.
-func (s *Segment) PayloadCount() int64 { return s.foot.counts[payloads] }
 
 // Bytes returns the total length of the segment's envelopes.
 func (s *Segment) Bytes() int64 { return s.foot.bytes }

@@ -17,7 +17,7 @@ import (
 )
 
 // draw makes the records of one segment: messages of several lines with holes, versions of messages of an earlier
-// history, other records, and payloads.
+// history, and other records.
 func draw(t *rapid.T, from uint64, before *history) *history {
 	h := &history{from: from, to: from + uint64(rapid.IntRange(0, 60).Draw(t, "records"))}
 	h.state = []byte(noise(rapid.IntRange(0, 300).Draw(t, "state"), from))
@@ -44,8 +44,6 @@ func draw(t *rapid.T, from uint64, before *history) *history {
 			} else {
 				h.entries = append(h.entries, e)
 			}
-		case kind == 2:
-			h.payloads = append(h.payloads, []byte(noise(length, seq)+fmt.Sprint(seq)))
 		default:
 			e := makeEntry(line, next[line], seq, noise(length, seq))
 			if kind == 3 {
@@ -123,7 +121,6 @@ func rewritten(t tb, fsys vfs.FS, in []*Segment, x *Rewrite, o Options) *Segment
 // sample is a history with all kinds of records, in several blocks.
 func sample() *history {
 	h := &history{from: 1, to: 40, state: []byte(`{"some":"state"}`), joints: []uint64{10}}
-	h.payloads = [][]byte{[]byte(noise(300, 1)), []byte("a short one"), {}}
 	for n := range 20 {
 		h.entries = append(h.entries, makeEntry(1, n, uint64(n+1), noise(60, uint64(n))))
 	}
@@ -142,7 +139,6 @@ func TestErase(t *testing.T) {
 		for i, n := range []int{6, 13} {
 			h.entries[n] = makeEntry(1, n, uint64(n+1), canary+fmt.Sprint(i))
 		}
-		h.payloads = append(h.payloads, []byte("and "+canary))
 		o := Options{With: NewCompressor(level, 1), Frame: 600}
 		s := open(t, disk, h.write(t, disk, o))
 		erased := rewritten(t, disk, []*Segment{s}, &Rewrite{
@@ -155,13 +151,11 @@ func TestErase(t *testing.T) {
 				}
 				return Keep
 			},
-			Payload: func(sum Sum) bool { return sum != SumOf([]byte("and "+canary)) },
-			Other:   func(o *Other) bool { return o.Kind != "trim" },
+			Other: func(o *Other) bool { return o.Kind != "trim" },
 		}, o)
 		h.entries = slices.DeleteFunc(h.entries, func(e entry) bool { return e.row.Line == lineID(1) && e.row.Position >= 12 })
 		gone := &h.entries[6].row
 		gone.Gone, gone.Size, gone.Sum, gone.Payloads = Erased, 0, 0, 0
-		h.payloads = h.payloads[:3]
 		h.others = h.others[:2]
 		h.check(t, erased)
 		file, err := vfs.ReadFile(disk, erased.name, 1<<20)
@@ -220,7 +214,6 @@ func TestOrder(t *testing.T) {
 		{func() error { return w.Add(a.row, a.envelope) }, ErrOrder},
 		{func() error { return w.AddOther(Other{Seq: 3}) }, nil},
 		{func() error { return w.AddOther(Other{Seq: 3}) }, ErrOrder},
-		{func() error { _, err := w.AddPayload(make([]byte, MaxPayload+1)); return err }, vfs.ErrTooLarge},
 	} {
 		if err := step.do(); (err == nil) != (step.want == nil) || step.want != errAny && !errors.Is(err, step.want) {
 			t.Errorf("%v, wanted %v", err, step.want)
@@ -333,8 +326,5 @@ func TestNotFound(t *testing.T) {
 		for r, err := range s.LookupID(id) {
 			t.Errorf("%+v, %v", r, err)
 		}
-	}
-	if ok, err := s.HasPayload(SumOf([]byte("no"))); ok || err != nil {
-		t.Error(ok, err)
 	}
 }

@@ -29,7 +29,6 @@ type shape struct {
 const (
 	directory = iota
 	ids
-	payloads
 	spans
 	joints
 	others
@@ -39,7 +38,6 @@ const (
 var shapes = [tableCount]shape{
 	directory: {width: 16 + 8 + 4 + 8 + 4 + 4 + 4, each: 64},
 	ids:       {width: 2 + 3, each: 512, head: int64(len(uuid.UUID{}))},
-	payloads:  {width: 32 + 8 + 4 + 4, each: 64},
 	spans:     {width: 16 + 8 + 8 + 16 + 16, each: 64},
 	joints:    {width: 8 + 8, each: 128},
 	others:    {width: 8 + 8 + 4 + 4, each: 64},
@@ -110,33 +108,6 @@ func parseIDEntry(b []byte) (tag [2]byte, row int64) {
 	return [2]byte(b), int64(b[2]) | int64(b[3])<<8 | int64(b[4])<<16
 }
 
-// payload is an entry of the payload table: the number of the payload in a group.
-type payload struct {
-	sum    Sum
-	offset int64 // of the group
-	length int64 // of the group
-	number int64
-}
-
-func (p *payload) append(b []byte) []byte {
-	b = append(b, p.sum[:]...)
-	b = le.AppendUint64(b, uint64(p.offset))
-	b = le.AppendUint32(b, uint32(p.length))
-	return le.AppendUint32(b, uint32(p.number))
-}
-
-func parsePayload(b []byte) (p payload) {
-	copy(p.sum[:], b)
-	p.offset = int64(le.Uint64(b[32:]))
-	p.length = int64(le.Uint32(b[40:]))
-	p.number = int64(le.Uint32(b[44:]))
-	return p
-}
-
-func (p *payload) sane(limit int64) bool {
-	return p.offset >= 0 && p.offset <= limit && p.length <= maxGroup && p.offset+p.length <= limit
-}
-
 // Span is what a segment has of a line: messages at some of the positions [From, To), with ids from Least to Greatest.
 type Span struct {
 	Line            uuid.UUID
@@ -194,15 +165,14 @@ func parseOther(b []byte) otherFrame {
 	return otherFrame{le.Uint64(b), int64(le.Uint64(b[8:])), int64(le.Uint32(b[16:])), int64(le.Uint32(b[20:]))}
 }
 
-// tables is the content of the tables of a segment. It takes 20 bytes per message and 48 per payload.
+// tables is the content of the tables of a segment. It takes 20 bytes per message.
 type tables struct {
-	blocks   []block
-	ids      []idRow // of each row
-	payloads []payload
-	spans    []Span
-	joints   []journal.Spot
-	others   []otherFrame
-	bytes    int64 // of the envelopes
+	blocks []block
+	ids    []idRow // of each row
+	spans  []Span
+	joints []journal.Spot
+	others []otherFrame
+	bytes  int64 // of the envelopes
 }
 
 // idRow is an id and the number of its row.
@@ -225,7 +195,7 @@ func (t *tables) addRow(r *Row) {
 // write sorts the tables and writes their frame at an offset: the tables, then the footer, which write completes.
 func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, error) {
 	f.counts = [tableCount]int64{
-		directory: int64(len(t.blocks)), ids: int64(len(t.ids)), payloads: int64(len(t.payloads)), spans: int64(len(t.spans)),
+		directory: int64(len(t.blocks)), ids: int64(len(t.ids)), spans: int64(len(t.spans)),
 		joints: int64(len(t.joints)), others: int64(len(t.others)),
 	}
 	f.bytes, f.tables = t.bytes, at
@@ -237,12 +207,10 @@ func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, er
 	slices.SortFunc(t.ids, func(a, b idRow) int {
 		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.row, b.row))
 	})
-	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
 	id := func(b []byte, i int64) []byte { return append(b, t.ids[i].id[:]...) }
 	return f, errors.Join(
 		all[directory].write(write, nil, func(b []byte, i int64) []byte { return t.blocks[i].append(b) }),
 		all[ids].write(write, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &t.ids[i].id, t.ids[i].row) }),
-		all[payloads].write(write, nil, func(b []byte, i int64) []byte { return t.payloads[i].append(b) }),
 		all[spans].write(write, nil, func(b []byte, i int64) []byte { return t.spans[i].append(b) }),
 		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendSpot(b, t.joints[i]) }),
 		all[others].write(write, nil, func(b []byte, i int64) []byte { return t.others[i].append(b) }),

@@ -31,12 +31,11 @@ type Options struct {
 	Edition uint32
 }
 
-// Writer makes one segment. The segment has a temporary name until Commit. A Writer holds a frame of messages, one of
-// payloads and one of other records, each plain and compressed, beside the compressor. The sorted tables take 20 bytes
-// per message and 48 per payload.
+// Writer makes one segment. The segment has a temporary name until Commit. A Writer holds a frame of messages and one of
+// other records, each plain and compressed, beside the compressor. The sorted tables take 20 bytes per message.
 //
-// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
-// payload (order, size, form) changes nothing.
+// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message (order,
+// size, form) changes nothing.
 type Writer struct {
 	fs      vfs.FS
 	context uuid.UUID
@@ -60,15 +59,12 @@ type Writer struct {
 	lastSeq  uint64 // of the last of them
 
 	tables
-	group group
-	known map[Sum]bool // the payloads added so far
 }
 
 // Create begins a segment of a context in a folder. End it with Commit or Abort.
 func Create(fsys vfs.FS, context uuid.UUID, o Options) (*Writer, error) {
 	w := &Writer{
 		fs: fsys, context: context, edition: o.Edition, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize,
-		known: map[Sum]bool{},
 	}
 	if w.with == nil {
 		w.with = NewCompressor(Store, 1)
@@ -152,32 +148,6 @@ func (w *Writer) AddOther(o Other) error {
 // AddJoint notes a place within the segment at which another one may have ended.
 func (w *Writer) AddJoint(at journal.Spot) { w.joints = append(w.joints, at) }
 
-// AddPayload adds a payload, unless it is there, and returns its name. The error wraps [ErrFull] or vfs.ErrTooLarge.
-func (w *Writer) AddPayload(b []byte) (Sum, error) {
-	sum := SumOf(b)
-	switch {
-	case w.err != nil:
-		return sum, w.err
-	case w.known[sum]:
-		return sum, nil
-	case len(b) > MaxPayload:
-		return sum, fmt.Errorf("%w: payload of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxPayload)
-	case len(w.known) == MaxCount:
-		return sum, fmt.Errorf("%w: %d payloads", ErrFull, len(w.known))
-	}
-	if w.group.full(len(b), w.limit) {
-		if err := w.endGroup(); err != nil {
-			return sum, err
-		}
-	}
-	w.group.add(sum, b)
-	w.known[sum] = true
-	return sum, nil
-}
-
-// HasPayload reports whether a payload was added.
-func (w *Writer) HasPayload(sum Sum) bool { return w.known[sum] }
-
 // Size returns the number of bytes written so far. It excludes data that waits for its frame to fill.
 func (w *Writer) Size() int64 { return w.size }
 
@@ -234,22 +204,6 @@ func keep(b []byte) []byte {
 	return b[:0]
 }
 
-func (w *Writer) endGroup() error {
-	if len(w.group.sums) == 0 {
-		return nil
-	}
-	var frame []byte
-	if len(w.group.content) > 0 {
-		frame = w.with.appendFrame(nil, w.group.content)
-	}
-	w.out = w.group.append(w.out[:0], frame, w.size)
-	for i, sum := range w.group.sums {
-		w.payloads = append(w.payloads, payload{sum, w.size, int64(len(w.out)), int64(i)})
-	}
-	w.group.reset()
-	return w.write(w.out)
-}
-
 func (w *Writer) endOthers() error {
 	if len(w.pending) == 0 {
 		return nil
@@ -278,7 +232,7 @@ func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size 
 		w.Abort()
 		return "", 0, w.err
 	}
-	err = errors.Join(w.endBlock(), w.endGroup(), w.endOthers())
+	err = errors.Join(w.endBlock(), w.endOthers())
 	foot := footer{context: w.context, from: from, to: to, state: w.size}
 	if err == nil {
 		err = w.write(appendSummed(nil, kindState, w.with, slices.Concat(foot.place(nil), state), w.size))
