@@ -6,9 +6,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/segment"
 )
 
-// eraseFromSegments rewrites the segments that hold messages which a log erases.
+// eraseFromSegments rewrites the segments that hold messages which a log erases, or cuts off a line.
 func (x *sealing) eraseFromSegments(opts segment.Options) error {
-	if len(x.erased) == 0 {
+	if len(x.erased)+len(x.cut) == 0 {
 		return nil
 	}
 	var all *segments
@@ -32,6 +32,9 @@ func (x *sealing) eraseFromSegments(opts segment.Options) error {
 			continue
 		}
 		if err := x.h.rewrite(o, opts, func(r *segment.Row) segment.Fate {
+			if end, ok := x.cut[r.Line]; ok && r.Position >= end {
+				return segment.Remove
+			}
 			if x.erased[r.Line][r.Position] {
 				return segment.Erase
 			}
@@ -43,8 +46,13 @@ func (x *sealing) eraseFromSegments(opts segment.Options) error {
 	return nil
 }
 
-// holds reports whether a segment has one of the erased messages.
+// holds reports whether a segment has one of these messages.
 func (x *sealing) holds(o *openSegment) (bool, error) {
+	for line, end := range x.cut {
+		if span, ok := o.spans[line]; ok && span.To > end {
+			return true, nil
+		}
+	}
 	for line, positions := range x.erased {
 		span, ok := o.spans[line]
 		if !ok {

@@ -15,8 +15,8 @@ import (
 // Seal makes a segment of each log that ended, the oldest first, and removes the log. The caller holds the lock for that,
 // which is not the one of writers.
 //
-// Crash order: payloads of the log are durable elsewhere, and messages that it erases are gone from older segments, before
-// it is sealed: until then its records have them, or say that they are erased. The segment is durable under its name before
+// Crash order: payloads of the log are durable elsewhere, and messages that it erases, or cuts off, are gone from older
+// segments, before it is sealed: until then its records have them, or say that they are gone. The segment is durable under its name before
 // the log goes. Until the log is gone, both have the records, and the segment counts.
 func (h *History) Seal(o segment.Options) error {
 	for {
@@ -77,7 +77,7 @@ func (h *History) sealable() (o *openLog, state []byte, err error) {
 }
 
 func (h *History) seal(o *openLog, state []byte, opts segment.Options) error {
-	x := &sealing{h: h, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}}
+	x := &sealing{h: h, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}, cut: map[uuid.UUID]int64{}}
 	if err := x.read(o); err != nil {
 		return err
 	}
@@ -111,7 +111,8 @@ type sealed struct {
 type sealing struct {
 	h        *History
 	lines    map[uuid.UUID]map[int64]sealed
-	erased   map[uuid.UUID]map[int64]bool // positions that older segments have
+	erased   map[uuid.UUID]map[int64]bool // positions that older segments may have
+	cut      map[uuid.UUID]int64          // where lines ended meanwhile: older segments may have messages from there on
 	others   []segment.Other
 	payloads []int64 // offsets
 }
@@ -151,6 +152,9 @@ func (x *sealing) take(r *record) error {
 		x.other(r, nil)
 		return nil
 	case journal.Trim:
+		if end, ok := x.cut[r.trim.Line]; !ok || r.trim.End < end {
+			x.cut[r.trim.Line] = r.trim.End
+		}
 		for p, old := range x.lines[r.trim.Line] {
 			if p >= r.trim.End {
 				delete(x.lines[r.trim.Line], p)
