@@ -1,9 +1,10 @@
 import { useSignal, type Signal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { get, type Branch, type BranchMap, type Turn, type Turns, type UsageRow } from './api';
+import { Icon } from './icons';
 import { base } from './library';
 import { MarkTab } from './marks';
-import { changed, go, query } from './route';
+import { changed, go, link, query } from './route';
 import { Switch } from './shell';
 import type { Reading } from './talk';
 import { count, counted, T, timeOf } from './text';
@@ -115,10 +116,13 @@ function FileTab({ context, branch, map }: Props) {
         <section key={folder}>
           <h3 class="folder" title={folder.slice(0, 500)}><T class="ell" s={folder.split(/[\\/]/).slice(-3).join('/') || '.'} /></h3>
           {all.map((f) => (
-            <button key={f.id + f.path} class="nfile" onClick={() => go(changed({ m: f.id, p: '', not: '' }))}>
-              <T class="mono ell" s={base(f.path)} />
-              <span class="t3 num">{timeOf(f.created_at)}</span>
-            </button>
+            <div key={f.id + f.path} class="nrow">
+              <button class="nfile" onClick={() => go(changed({ m: f.id, p: '', not: '' }))} title="Its newest change">
+                <T class="mono ell" s={base(f.path)} />
+                <span class="t3 num">{timeOf(f.created_at)}</span>
+              </button>
+              <a class="ghost" href={link(['files'], { file: f.path, path: f.path })} aria-label={'All changes of ' + base(f.path)} title="All its changes"><Icon name="list" /></a>
+            </div>
           ))}
         </section>
       ))}

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
-import { get, lines } from './api';
+import { get, lines, segment, type Context } from './api';
 import { since } from './contexts';
 import { Icon } from './icons';
 import { Preview } from './preview';
@@ -52,7 +52,7 @@ export function Search(_: { parts: string[] }) {
   const at = useSignal(-1);
   const list = useRef<HTMLDivElement>(null);
   const field = useRef<HTMLInputElement>(null);
-  useEffect(() => field.current?.focus(), []);
+  useEffect(() => field.current?.focus(), [mode]); // what is typed after a choice of the mode goes on
   const given = conditions.map((name) => q.get(name));
   useEffect(() => {
     if (!words.trim()) {
@@ -116,6 +116,7 @@ export function Search(_: { parts: string[] }) {
         <div class={stale.value ? 'scroll dim' : 'scroll'} ref={list} role={flat.length > 0 ? 'listbox' : 'region'} aria-label="Hits" tabIndex={0} aria-busy={stale.value}
           aria-activedescendant={chosen && 'hit-' + flat.indexOf(chosen)}>
           {!words.trim() && <div class="empty"><p>Search what people and agents said, did and read</p></div>}
+          {stale.value && !found.value && <p class="t3 pad" role="status">Searching…</p>}
           {found.value && flat.length === 0 && !stale.value && <None words={words} mode={mode} />}
           {groups.map((g) => (
             <div key={g.context} role="group" aria-label={g.title.slice(0, 200) || 'Untitled'}>
@@ -180,12 +181,18 @@ function branchesOf(all: string[]): string {
   return (all[0] ?? '') + (all.length > 1 ? ` +${all.length - 1}` : '');
 }
 
+const named = 50; // conversations whose titles are looked up
+
 async function exact(regex: string, context: string, abort: AbortSignal): Promise<Found> {
   const hits: Hit[] = [];
   for (const m of await lines<Match>('/grep', { regex, context, limit: 200 }, abort)) {
-    if (m.record !== 'match') continue;
+    if (m.record !== 'match' || hits.some((h) => h.id === m.id && h.snippet === m.line.slice(0, 400))) continue;
     hits.push({ context: m.context, title: m.context.slice(0, 8), branches: m.branches, position: m.position, id: m.id, role: '', created_at: '', snippet: m.line.slice(0, 400), marks: [] });
   }
+  const ids = [...new Set(hits.map((h) => h.context))].slice(0, named);
+  const all = await Promise.all(ids.map((id) => get<Context>(`/contexts/${segment(id)}`, {}, abort).catch(() => undefined)));
+  const titles = new Map(all.map((c) => [c?.id, c?.title || 'Untitled']));
+  for (const h of hits) h.title = titles.get(h.context) ?? h.title;
   return { hits, behind: 0 };
 }
 

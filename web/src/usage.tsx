@@ -93,7 +93,7 @@ export function Usage(_: { parts: string[] }) {
         {sum && (
           <dl class="figures">
             <Figure name="Tokens" value={tokens(sum.total)} note={`${tokens(sum.output)} of output`} />
-            <Figure name="Steps" value={count(sum.steps)} note={counted(sum.contexts, 'conversation')} />
+            <Figure name="Steps" value={count(sum.steps)} note={counted(from ? (t?.context.rows.length ?? 0) : sum.contexts, 'conversation')} />
             <Figure name="Cost" value={money({ ...sum, unpriced: 0 })} note={sum.unpriced > 0 ? `at least: ${counted(sum.unpriced, 'step')} ${sum.unpriced === 1 ? 'has' : 'have'} no price` : `prices of ${sum.prices}`} />
             <Figure name="Estimated" value={sum.steps ? Math.round((100 * sum.estimated) / sum.steps) + ' %' : '–'} note="of the steps record no tokens" />
           </dl>
