@@ -73,15 +73,14 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   const sides = useMemo(() => sidesOn(branches, branch), [branches]);
   const shownTurns = useMemo(() => (drawn.current = w ? turnsIn(w, drawn.current) : []), [w]);
 
-  const head = 44; // pixels that the header of a turn hides
   const top = () => scroll.current?.getBoundingClientRect().top ?? 0;
   const element = (id: string) => scroll.current?.querySelector<HTMLElement>(placed(id));
   /** Where what is read stands. */
   const here = (): Anchor | undefined => {
     const edge = top();
-    for (const el of scroll.current?.querySelectorAll<HTMLElement>('.step, [data-id]:not(:has(.step))') ?? []) {
+    for (const el of scroll.current?.querySelectorAll<HTMLElement>('.step, [data-id]') ?? []) {
       const r = el.getBoundingClientRect();
-      if (r.height === 0 || r.bottom - edge <= head + 8) continue;
+      if (r.height === 0 || r.bottom - edge <= 40 || el.querySelector('.step')) continue;
       const id = el.dataset['id'] ?? el.dataset['messages']?.split(' ')[0] ?? '';
       if (element(id) === el) return { id, top: r.top - edge };
     }
