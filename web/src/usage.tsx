@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import { get } from './api';
 import { Icon } from './icons';
 import { base } from './library';
-import { changed, link, query } from './route';
+import { changed, go, link, query } from './route';
 import { count, counted, dateOf, money, T, tokens } from './text';
 
 interface Counts {
@@ -176,12 +176,13 @@ function Days({ rows, from, until }: { rows: Row[]; from: string; until: string 
         {bars.map((b, i) => {
           if (b.fresh + b.cached + b.cost === 0) return null;
           const name = `${daysText(b.day, b.until)}: ${priced ? dollars(b.cost) + ', ' : ''}${count(b.fresh)} new tokens, ${count(b.cached)} from a cache`;
+          const choose = () => go(changed({ from: b.day, until: b.until === b.day ? '' : b.until }));
           return (
-            <a key={b.day} href={changed({ from: b.day, until: b.until === b.day ? '' : b.until })} aria-label={name}>
+            <g key={b.day} role="link" tabIndex={0} aria-label={name} onClick={choose} onKeyDown={(e) => { if (e.key === 'Enter') choose(); }}>
               <title>{name}</title>
               <rect class="hover" x={i * width} width={width} y="0" height="100" />
               <rect class={from && b.day >= from && b.until <= until ? 'outp' : 'in'} x={i * width + 1} width={width - 2} y={100 - (of(b) / high) * 100} height={(of(b) / high) * 100} />
-            </a>
+            </g>
           );
         })}
         <line x1="0" x2={bars.length * width} y1="100" y2="100" />
