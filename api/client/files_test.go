@@ -47,6 +47,11 @@ func (k *kit) files(id string) {
 			k.Errorf("%s: %d files, want %d: %v", path, len(got.Files), want, err)
 		}
 	}
+	paths := ok[*client.CountPathsResponse](k, 200)(k.c.CountPathsWithResponse(ctx, &client.CountPathsParams{Path: ptr("*.go")})).JSON200
+	if len(paths.Paths) != 1 || paths.Paths[0].Path != "a/one.go" || paths.Paths[0].Times != 1 || paths.Paths[0].Contexts != 1 {
+		k.Errorf("paths: %+v", paths)
+	}
+	ok[*client.CountPathsResponse](k, 400)(k.c.CountPathsWithResponse(ctx, &client.CountPathsParams{Path: ptr("[")}))
 	refs := ok[*client.ListMessageReferencesResponse](k, 200)(k.c.ListMessageReferencesWithResponse(ctx, id, "main", last, nil)).JSON200
 	if len(refs.References) != 1 || refs.References[0].File != "b/two.md" || refs.References[0].Origin != "tool" {
 		k.Errorf("references: %+v", refs)
