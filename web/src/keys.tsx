@@ -1,6 +1,6 @@
 // The keys of the page. A screen says which keys it has while it is open; the list that "?" shows is made from that.
 import { signal } from '@preact/signals';
-import { useEffect, useRef } from 'preact/hooks';
+import { useLayoutEffect, useRef } from 'preact/hooks';
 import { Dialog } from './dialog';
 
 export interface Key {
@@ -38,7 +38,7 @@ export const helpOpen = signal(false);
 export function useKeys(title: string, keys: Key[], offered = true): void {
   const group = useRef<Group>({ title, keys, offered });
   group.current.keys = keys;
-  useEffect(() => {
+  useLayoutEffect(() => { // a screen that is seen has its keys
     groups.value = [...groups.value, group.current];
     return () => {
       groups.value = groups.value.filter((g) => g !== group.current);

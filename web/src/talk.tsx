@@ -105,11 +105,14 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
   }, [w, level]);
   // Texts and images get their heights later: what is read stays where it is.
   const steady = useRef<Anchor | undefined>(undefined);
+  const steadyAt = useRef(0); // where the document was scrolled to then
   useEffect(() => {
     const box = scroll.current;
     const grown = new ResizeObserver(() => {
-      if (following.current && box) box.scrollTop = box.scrollHeight;
-      else keep(steady.current);
+      if (!box) return;
+      if (following.current) box.scrollTop = box.scrollHeight;
+      else if (box.scrollTop === steadyAt.current) keep(steady.current);
+      // Else a key has moved it since, and look comes.
     });
     if (box?.firstElementChild) grown.observe(box.querySelector('.turns') ?? box.firstElementChild);
     return () => grown.disconnect();
@@ -147,8 +150,22 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     }
     list.failed.value = 'No branch shows this message any more';
   };
+  // Keys that are pressed while a place is on its way move from there.
+  const waiting = useRef<(() => void)[] | undefined>(undefined);
+  const leads = useRef(0); // the newest way counts
+  const arrived = () => {
+    const keys = waiting.current;
+    waiting.current = undefined;
+    keys?.forEach((run) => run());
+  };
+  const arriving = (run: () => void) => waiting.current ? void waiting.current.push(run) : run();
+  const lead = (show: () => Promise<unknown>) => {
+    waiting.current ??= [];
+    const mine = ++leads.current;
+    void show().then(() => { if (mine === leads.current) arrived(); });
+  };
   useEffect(() => {
-    open().catch((e: unknown) => { list.failed.value = e instanceof Error ? e.message : String(e); });
+    lead(() => open().catch((e: unknown) => { list.failed.value = e instanceof Error ? e.message : String(e); }));
   }, [m, p, q.get('turn'), q.get('at'), list]);
 
   // What other processes append comes in at most ten times a second, and one look after the other.
@@ -234,7 +251,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     const full = box.scrollHeight > 7 * room;
     if (box.scrollTop < 2 * room) void list.more(true, full, hold);
     else if (box.scrollHeight - box.scrollTop - room < 2 * room) void list.more(false, full, hold);
-    steady.current = here();
+    [steady.current, steadyAt.current] = [here(), box.scrollTop];
     const edge = top();
     let [from, to] = [-1, 0];
     for (const el of box.querySelectorAll<HTMLElement>('[data-position]')) {
@@ -257,15 +274,23 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     missed.value = 0;
     const now = list.win.value;
     seen.current = now?.length ?? 0;
-    if (m || p) go(changed({ p: '', m: '' }));
+    if (m || p) leadTo(changed({ p: '', m: '' }));
     else if (now && now.to >= now.length && scroll.current) scroll.current.scrollTop = scroll.current.scrollHeight;
-    else void list.show(atEnd);
+    else lead(() => list.show(atEnd));
   };
-  useTalkKeys(scroll, toEnd, () => {
+  const leadTo = (address: string) => {
+    waiting.current ??= [];
+    leads.current++; // the effect of the address shows it
+    go(address);
+  };
+  const toBegin = () => {
     following.current = false;
-    if (list.win.value?.from === 0 && scroll.current) scroll.current.scrollTop = 0;
-    else go(changed({ p: 0, m: '' }));
-  }, () => { following.current = false; });
+    const box = scroll.current;
+    if (list.win.value?.from === 0 && box) box.scrollTop = 0;
+    else if (p === '0' && !m) lead(() => list.show({ from: 0, to: 40 }).then(() => position(0)?.scrollIntoView({ block: 'start' })));
+    else leadTo(changed({ p: 0, m: '' }));
+  };
+  useTalkKeys(scroll, arriving, toEnd, toBegin, () => { following.current = false; });
 
   const l = live.value.find((x) => x.context === c.id && x.branch === branch);
   return (
@@ -318,7 +343,10 @@ function EmptyBranch({ id, branch }: { id: string; branch: string }) {
 }
 
 /** Moves through turns and messages, and opens what they fold. */
-function useTalkKeys(scroll: { current: HTMLDivElement | null }, toEnd: () => void, toBegin: () => void, leave: () => void): void {
+function useTalkKeys(
+  scroll: { current: HTMLDivElement | null }, arriving: (run: () => void) => void,
+  toEnd: () => void, toBegin: () => void, leave: () => void,
+): void {
   const edge = () => scroll.current?.getBoundingClientRect().top ?? 0;
   const turns = () => [...(scroll.current?.querySelectorAll<HTMLElement>('.turn') ?? [])];
   const current = () => turns().find((t) => t.getBoundingClientRect().bottom > edge() + 48);
@@ -355,14 +383,14 @@ function useTalkKeys(scroll: { current: HTMLDivElement | null }, toEnd: () => vo
     for (const b of all ? buttons.filter((x) => (x.getAttribute('aria-expanded') === 'false') === opens) : buttons.slice(0, 1)) b.click();
   };
   useKeys('Reading', [
-    { keys: 'j | ]', title: 'Next turn', run: () => turn(1) },
-    { keys: 'k | [', title: 'Previous turn', run: () => turn(-1) },
-    { keys: 'J', title: 'Next message', run: () => message(1) },
-    { keys: 'K', title: 'Previous message', run: () => message(-1) },
-    { keys: '}', title: 'Next changed file', run: () => change(1) },
-    { keys: '{', title: 'Previous changed file', run: () => change(-1) },
-    { keys: 'g g', title: 'Beginning', run: toBegin },
-    { keys: 'G | End', title: 'End, and follow', run: toEnd },
+    { keys: 'j | ]', title: 'Next turn', run: () => arriving(() => turn(1)) },
+    { keys: 'k | [', title: 'Previous turn', run: () => arriving(() => turn(-1)) },
+    { keys: 'J', title: 'Next message', run: () => arriving(() => message(1)) },
+    { keys: 'K', title: 'Previous message', run: () => arriving(() => message(-1)) },
+    { keys: '}', title: 'Next changed file', run: () => arriving(() => change(1)) },
+    { keys: '{', title: 'Previous changed file', run: () => arriving(() => change(-1)) },
+    { keys: 'g g', title: 'Beginning', run: () => arriving(toBegin) },
+    { keys: 'G | End', title: 'End, and follow', run: () => arriving(toEnd) },
     { keys: 'o', title: 'Open or fold', run: () => folds(false) },
     { keys: 'O', title: 'Open or fold all of this turn', run: () => folds(true) },
   ], false);

@@ -1,1 +1,0 @@
-import{h as a,i as b}from"./part-GNUAP3DN.js";import"./part-4BAKJ4PM.js";import"./part-6JS2U74Z.js";import"./part-RJCW45TX.js";import"./part-2M72MUFZ.js";import"./part-MHHP37C5.js";import"./part-3WEY2AT7.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
