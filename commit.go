@@ -78,7 +78,7 @@ func (tx *Tx) Rewind(branch string, n int64) error { return wrap(tx.e.Rewind(bra
 // Switch makes a branch the active one.
 func (tx *Tx) Switch(branch string) error { return wrap(tx.e.Switch(branch)) }
 
-// RenameBranch renames a branch and its folder. One commit can rename one branch.
+// RenameBranch renames a branch. The folder of its messages keeps its name.
 func (tx *Tx) RenameBranch(branch, to string) error { return wrap(tx.e.Rename(branch, to)) }
 
 // RemoveBranch removes a branch, but not the active one.

@@ -104,7 +104,7 @@ func (c *Context) Switch(ctx context.Context, branch string) error {
 	return wrap(c.e.Switch(ctx, branch))
 }
 
-// RenameBranch renames a branch and its folder. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
+// RenameBranch renames a branch. The folder of its messages keeps its name. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
 func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
 	return wrap(c.e.Rename(ctx, branch, to))
 }

@@ -121,25 +121,6 @@ func init() {
 			}
 		}
 	}
-	// A power cut in a rename leaves some files, or all, in the old folder.
-	goldenStates["renaming"] = func(g *golden) {
-		for _, some := range []bool{false, true} {
-			c := g.new("renaming " + map[bool]string{false: "all", true: "some"}[some])
-			g.fill(c, "main", 4)
-			g.do(c.RenameBranch(g.Context(), "main", "renamed"))
-			g.do(c.Flush(g.Context()))
-			messages := filepath.Join(g.dir, c.ID().String(), "messages")
-			from, to := filepath.Join(messages, "branch-main"), filepath.Join(messages, "branch-renamed")
-			if !some {
-				g.do(os.Rename(to, from))
-				continue
-			}
-			g.do(os.Mkdir(from, 0o700))
-			for _, m := range must(c.Active().Last(g.Context(), 2)) {
-				g.do(os.Rename(filepath.Join(to, m.ID.String()+".json"), filepath.Join(from, m.ID.String()+".json")))
-			}
-		}
-	}
 	// Items of earlier builds have no sums.
 	goldenStates["trash"] = func(g *golden) {
 		c := g.new("trash")

@@ -147,14 +147,7 @@ func add(m *ctxfolder.Metadata, name string, line ctxfolder.Line) (*ctxfolder.Br
 	if err != nil {
 		return nil, err
 	}
-	line.Folder = folder
-	// A branch reuses the folder of a removed branch of that name. File names cannot clash: a message whose id is taken
-	// gets a derived file name.
-	for _, l := range m.Lines {
-		if alike(l.Folder, folder) {
-			line.Folder = l.Folder
-		}
-	}
+	line.Folder = freeFolder(m, folder)
 	m.Lines = append(m.Lines, line)
 	m.Branches = append(m.Branches, ctxfolder.Branch{Name: name, Line: line.ID})
 	return &m.Branches[len(m.Branches)-1], nil
@@ -193,12 +186,12 @@ func Rewind(m *ctxfolder.Metadata, name string, to, length int64, id uuid.UUID, 
 	if err != nil || to == length {
 		return false, err
 	}
-	old, ok := m.Line(b.Line)
-	if !ok {
-		return false, fmt.Errorf("%w: %s", errDescent, b.Line)
+	folder, err := Folder(name)
+	if err != nil {
+		return false, err
 	}
-	line.Folder = old.Folder
-	m.Removed = append(m.Removed, ctxfolder.Removed{Line: old.ID, Name: name, At: now.UTC(), Why: WhyRewound})
+	line.Folder = freeFolder(m, folder)
+	m.Removed = append(m.Removed, ctxfolder.Removed{Line: b.Line, Name: name, At: now.UTC(), Why: WhyRewound})
 	m.Lines = append(m.Lines, line)
 	b.Line = line.ID
 	return true, nil
@@ -231,77 +224,45 @@ func Switch(m *ctxfolder.Metadata, name string) error {
 	return nil
 }
 
-// Rename renames a branch. It returns the rename of its folder, which the caller does with [MoveFolder]. When lines
-// without a name use the folder's new name, nothing changes and Rename returns clear, the rename to do first.
-func Rename(m *ctxfolder.Metadata, name, to string) (move ctxfolder.Renaming, clear *ctxfolder.Renaming, err error) {
+// Rename renames a branch. The folder of its line keeps its name.
+func Rename(m *ctxfolder.Metadata, name, to string) error {
 	b, err := Get(m, name)
 	if err != nil || name == to {
-		return move, nil, err
+		return err
 	}
-	folder, err := freeName(m, to, name)
-	if err != nil {
-		return move, nil, err
-	}
-	line, ok := m.Line(b.Line)
-	if !ok {
-		return move, nil, fmt.Errorf("%w: %s", errDescent, b.Line)
-	}
-	if !alike(folder, line.Folder) {
-		if taken, ok := folderLike(m, folder); ok {
-			return move, &ctxfolder.Renaming{From: taken, To: spareFolder(m, taken)}, nil
-		}
+	if _, err := freeName(m, to, name); err != nil {
+		return err
 	}
 	b.Name = to
 	if m.ActiveBranch == name {
 		m.ActiveBranch = to
 	}
-	return ctxfolder.Renaming{From: line.Folder, To: folder}, nil, nil
+	return nil
 }
 
-// MoveLines moves the lines of a folder to another folder.
-func MoveLines(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
-	for i := range m.Lines {
-		if m.Lines[i].Folder == r.From {
-			m.Lines[i].Folder = r.To
-		}
-	}
-}
-
-// MoveFolder is [MoveLines], and records the rename of the folder. Folders that were renamed to r.From have their files
-// in r.To now.
-func MoveFolder(m *ctxfolder.Metadata, r ctxfolder.Renaming) {
-	if r.From == r.To {
-		return
-	}
-	MoveLines(m, r)
-	for i := range m.Renaming {
-		if m.Renaming[i].To == r.From {
-			m.Renaming[i].To = r.To
-		}
-	}
-	m.Renaming = append(m.Renaming, r)
-}
-
-func folderLike(m *ctxfolder.Metadata, folder string) (string, bool) {
+// freeFolder returns the name of a folder for a new line: folder, or with a number behind it if another line has that. A
+// folder belongs to one line.
+func freeFolder(m *ctxfolder.Metadata, folder string) string {
+	var taken map[string]bool
 	for _, l := range m.Lines {
-		if alike(l.Folder, folder) {
-			return l.Folder, true
+		if taken == nil && alike(l.Folder, folder) {
+			taken = map[string]bool{}
 		}
 	}
-	return "", false
-}
-
-// spareFolder returns a folder name for lines that no branch has. Its % without two hex digits behind it occurs in no
-// branch's folder.
-func spareFolder(m *ctxfolder.Metadata, folder string) string {
-	stem := folder
-	if len(stem) > maxFolder-12 {
-		stem = ctxfolder.FolderPrefix + "long"
+	if taken == nil {
+		return folder
 	}
-	for n := 1; ; n++ {
-		spare := fmt.Sprintf("%s%%old%d", stem, n)
-		if _, taken := folderLike(m, spare); !taken {
-			return spare
+	for _, l := range m.Lines {
+		taken[fold(l.Folder)] = true
+	}
+	stem := folder
+	for n := 2; ; n++ {
+		ending := fmt.Sprintf("~%d", n)
+		if len(stem)+len(ending) > maxFolder {
+			stem = ctxfolder.FolderPrefix + "long"
+		}
+		if free := stem + ending; !taken[fold(free)] {
+			return free
 		}
 	}
 }

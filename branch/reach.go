@@ -142,8 +142,9 @@ func Forget(m *ctxfolder.Metadata) {
 }
 
 // Return puts a line of an item of the format before back into the table, without a branch. Its folder becomes the
-// folder of the name, or stays the old one where the name is invalid. ends returns the length of a line. Return fails
-// with ErrPosition when the line's parent is missing, ends before the line's base or begins behind it.
+// folder of the name, or that of the item where the name is invalid, with a number where another line has it. ends
+// returns the length of a line. Return fails with ErrPosition when the line's parent is missing, ends before the line's
+// base or begins behind it.
 func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {
 	if _, there := m.Line(line.ID); there {
 		return nil
@@ -167,9 +168,7 @@ func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(u
 	if folder, err := Folder(name); err == nil {
 		line.Folder = folder
 	}
-	if taken, ok := folderLike(m, line.Folder); ok {
-		line.Folder = taken
-	}
+	line.Folder = freeFolder(m, line.Folder)
 	m.Lines = append(m.Lines, line)
 	return nil
 }

@@ -44,9 +44,6 @@ func drawMetadata(t *rapid.T, revision int64) *Metadata {
 			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "gone", At: at, Why: "removed"})
 		}
 	}
-	for i := range rapid.IntRange(0, 3).Draw(t, "renaming") {
-		m.Renaming = append(m.Renaming, Renaming{From: fmt.Sprint("branch-of ", revision, i), To: m.Lines[0].Folder})
-	}
 	m.ActiveBranch = m.Branches[0].Name
 	return m
 }

@@ -9,7 +9,6 @@ import (
 	"io/fs"
 	"maps"
 	"slices"
-	"sync"
 	"syscall"
 	"time"
 
@@ -36,9 +35,7 @@ type Dir struct {
 
 	subs held.Table[string, *Folder] // folders in messages/
 
-	mu       sync.Mutex
-	renaming []Renaming
-	assumed  *Metadata
+	assumed *Metadata
 }
 
 // Open opens the folder of a context in a store. It reads no file in it.

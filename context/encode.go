@@ -36,11 +36,6 @@ var metadataMembers = []metadataMember{
 			writeArray(w, "removed", m.Removed, Removed.write)
 		}
 	}},
-	{"renaming", func(m *Metadata, w *objectWriter) {
-		if len(m.Renaming) > 0 {
-			writeArray(w, "renaming", m.Renaming, Renaming.write)
-		}
-	}},
 	{"state", func(m *Metadata, w *objectWriter) { w.value("state", m.State) }},
 	{"revision", func(m *Metadata, w *objectWriter) { w.number("revision", m.Revision) }},
 	{"created_at", func(m *Metadata, w *objectWriter) { w.time("created_at", m.CreatedAt) }},
@@ -90,11 +85,6 @@ func (r Removed) write(w *objectWriter) {
 	w.text("name", r.Name)
 	w.time("at", r.At)
 	w.text("why", r.Why)
-}
-
-func (r Renaming) write(w *objectWriter) {
-	w.text("from", r.From)
-	w.text("to", r.To)
 }
 
 // checkMember is the last member of metadata.json: the checksum of everything before it. A person who edits the file

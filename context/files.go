@@ -72,7 +72,7 @@ func line(data []byte) []byte {
 
 // ReadMessage returns the content of a message file, see [message.Text], and its Stat.
 func (d *Dir) ReadMessage(folder string, id uuid.UUID) (b []byte, info fs.FileInfo, err error) {
-	err = d.inEither(folder, func(sub *Folder) (err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
 		b, info, err = vfs.ReadStat(sub.FS, MessageFile(id), MaxMessage)
 		return err
 	})
@@ -83,7 +83,7 @@ func (d *Dir) ReadMessage(folder string, id uuid.UUID) (b []byte, info fs.FileIn
 // returns only the beginning. The caller verifies the checksum; if it does not match, ReadMessage returns the whole
 // file.
 func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) (b []byte, err error) {
-	err = d.inEither(folder, func(sub *Folder) (err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
 		b, err = vfs.LoadFile(sub.FS, MessageFile(id), size+1)
 		return err
 	})
@@ -92,24 +92,16 @@ func (d *Dir) LoadMessage(folder string, id uuid.UUID, size int64) (b []byte, er
 
 // StatMessage returns the Lstat of a message file.
 func (d *Dir) StatMessage(folder string, id uuid.UUID) (info fs.FileInfo, err error) {
-	err = d.inEither(folder, func(sub *Folder) (err error) {
+	err = d.inFolder(folder, false, func(sub *Folder) (err error) {
 		info, err = sub.Lstat(MessageFile(id))
 		return err
 	})
 	return info, err
 }
 
-// MessagePath returns the path in the context's folder at which a message file is read or would be made.
+// MessagePath returns the path of a message file in the context's folder.
 func (d *Dir) MessagePath(folder string, id uuid.UUID) string {
-	at := folder
-	_ = d.inEither(folder, func(sub *Folder) error {
-		_, err := sub.Lstat(MessageFile(id))
-		if err == nil {
-			at = sub.name
-		}
-		return err
-	})
-	return Messages + "/" + at + "/" + MessageFile(id)
+	return Messages + "/" + folder + "/" + MessageFile(id)
 }
 
 // SetAside moves to trash what occupies the path of a file of ours.

@@ -4,14 +4,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/held"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-// Folder is an open branch folder. It stays the same folder after a rename.
+// Folder is an open branch folder.
 type Folder struct {
 	held.Use
 	vfs.FS
@@ -78,18 +77,6 @@ func (d *Dir) inFolder(name string, create bool, f func(*Folder) error) error {
 	}
 }
 
-// inEither is inFolder that also tries former folders during a rename: files may still be there.
-func (d *Dir) inEither(name string, f func(*Folder) error) error {
-	err := d.inFolder(name, false, f)
-	for _, from := range d.renamedFrom(name) {
-		if !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		err = d.inFolder(from, false, f)
-	}
-	return err
-}
-
 // missed reports whether err is a missing file and the folder no longer bears its name. Such a folder is not used
 // again.
 func (f *Folder) missed(err error) bool {
@@ -139,120 +126,6 @@ func (d *Dir) RemoveFolder(name string) error {
 // its last read.
 func (d *Dir) ForgetFolders() { d.subs.Clear() }
 
-// SetRenaming sets the renames of branch folders that may not have reached the disk. It drops the open branch folders.
-func (d *Dir) SetRenaming(r []Renaming) {
-	d.mu.Lock()
-	d.renaming = r
-	d.mu.Unlock()
-	d.subs.Clear()
-}
-
-// renamedFrom returns the former names of a folder whose rename is unfinished, the newest first. Its files may still be
-// there.
-func (d *Dir) renamedFrom(folder string) []string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return formerNames(d.renaming, folder)
-}
-
-// FoldersOf returns the folders that may hold the files of a line now: its folder, and after a rename former ones.
-func (m *Metadata) FoldersOf(l *Line) []string {
-	return append([]string{l.Folder}, formerNames(m.Renaming, l.Folder)...)
-}
-
-// FoldersMoved reports whether a folder of m may have another name in next, which is later metadata, or may be gone. It
-// errs on the side of yes.
-func (m *Metadata) FoldersMoved(next *Metadata) bool {
-	same := func(a, b Line) bool { return a.ID == b.ID && a.Folder == b.Folder }
-	return !slices.Equal(m.Renaming, next.Renaming) || len(next.Lines) < len(m.Lines) ||
-		!slices.EqualFunc(m.Lines, next.Lines[:len(m.Lines)], same)
-}
-
-func formerNames(renaming []Renaming, folder string) (names []string) {
-	for _, r := range slices.Backward(renaming) {
-		if r.To == folder {
-			names = append(names, r.From)
-		}
-	}
-	return names
-}
-
-// MoveRenamed gives branch folders their new names, unless that was done. The caller holds the context's lock. It syncs
-// nothing: the metadata names all folders until [Dir.FinishRenaming], and a reader finds the files under any name.
-func (d *Dir) MoveRenamed(renaming ...Renaming) error {
-	for _, r := range renaming {
-		if err := d.moveRenamed(r); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (d *Dir) moveRenamed(r Renaming) error {
-	from, to := Messages+"/"+r.From, Messages+"/"+r.To
-	_, err := d.FS.Lstat(from)
-	if err == nil {
-		if err = d.FS.Rename(from, to); errors.Is(err, fs.ErrExist) {
-			err = d.mergeFolder(r.From, r.To)
-		}
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// FinishRenaming is [Dir.MoveRenamed], durably. The metadata need not name the old folders any more.
-func (d *Dir) FinishRenaming(renaming ...Renaming) error {
-	if err := d.MoveRenamed(renaming...); err != nil {
-		return err
-	}
-	// The sync is needed even if another process renamed a folder: a crash may have followed, or its sync may have failed.
-	if err := d.FS.SyncDir(Messages); !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
-// mergeFolder moves the files of one branch folder into an existing one and removes the first. A slow writer or a user
-// may have made the target of a rename. A file whose name is taken moves to the trash. An interrupted merge can be
-// repeated.
-func (d *Dir) mergeFolder(from, to string) error {
-	if !ValidFolder(from) || !ValidFolder(to) {
-		return fmt.Errorf("merging %q into %q", from, to)
-	}
-	from, to = Messages+"/"+from, Messages+"/"+to
-	if info, err := d.FS.Lstat(to); err == nil && !info.IsDir() {
-		if err := d.SetAside(to); err != nil {
-			return err
-		}
-		return d.FS.Rename(from, to)
-	}
-	var names []string
-	for e, err := range d.FS.ReadDir(from) {
-		if err != nil {
-			return err
-		}
-		names = append(names, e.Name())
-	}
-	for _, name := range names {
-		_, err := d.FS.Lstat(to + "/" + name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-			err = d.FS.Rename(from+"/"+name, to+"/"+name)
-		case err == nil:
-			err = d.SetAside(from + "/" + name)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	if err := d.FS.SyncDir(to); err != nil {
-		return err
-	}
-	return d.FS.Remove(from)
-}
-
 // Folders returns the branch folders in messages/.
 func (d *Dir) Folders() ([]string, error) {
 	var names []string
@@ -272,19 +145,6 @@ func (d *Dir) Folders() ([]string, error) {
 
 // MessageIDs calls f with the file id of every message file in a branch folder.
 func (d *Dir) MessageIDs(folder string, f func(uuid.UUID) error) error {
-	err := d.messageIDs(folder, f)
-	for _, from := range d.renamedFrom(folder) {
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if ferr := d.messageIDs(from, f); !errors.Is(ferr, fs.ErrNotExist) {
-			err = ferr
-		}
-	}
-	return err
-}
-
-func (d *Dir) messageIDs(folder string, f func(uuid.UUID) error) error {
 	for e, err := range d.FS.ReadDir(Messages + "/" + folder) {
 		if err != nil {
 			return err

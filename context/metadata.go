@@ -32,7 +32,6 @@ type Metadata struct {
 	Branches     []Branch // in order of creation
 	Lines        []Line
 	Removed      []Removed
-	Renaming     renamings
 	State        json.RawMessage // any JSON; nil without a state
 	Revision     int64
 	CreatedAt    time.Time
@@ -74,27 +73,6 @@ type Removed struct {
 	Why  string    `json:"why"` // as in package branch
 }
 
-// Renaming is the rename of a branch folder that may not have reached the disk.
-type Renaming struct {
-	From string `json:"from"`
-	To   string `json:"to"` // the present name of the folder
-}
-
-// MaxRenaming bounds the renames in metadata. With one more, the writer makes all of them durable.
-const MaxRenaming = 16
-
-// renamings are renames, the oldest first.
-type renamings []Renaming
-
-// UnmarshalJSON also parses the single rename of a context/1.
-func (r *renamings) UnmarshalJSON(b []byte) error {
-	if bytes.HasPrefix(b, []byte("{")) {
-		*r = make(renamings, 1)
-		return json.Unmarshal(b, &(*r)[0])
-	}
-	return json.Unmarshal(b, (*[]Renaming)(r))
-}
-
 // Clone returns a copy that shares no mutable data.
 func (m *Metadata) Clone() *Metadata {
 	c := *m
@@ -102,7 +80,6 @@ func (m *Metadata) Clone() *Metadata {
 	c.Lines = withRoom(m.Lines)
 	c.Removed = withRoom(m.Removed)
 	c.State = slices.Clone(m.State)
-	c.Renaming = slices.Clone(m.Renaming)
 	return &c
 }
 
@@ -213,7 +190,7 @@ func (m *Metadata) fields() []field {
 	return []field{
 		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
 		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
-		{"active_branch", &m.ActiveBranch}, {"renaming", &m.Renaming}, {"state", &m.State}, {"revision", &m.Revision},
+		{"active_branch", &m.ActiveBranch}, {"state", &m.State}, {"revision", &m.Revision},
 		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"regexp"
-	"slices"
 	"testing"
 	"time"
 
@@ -161,31 +160,6 @@ func TestNames(t *testing.T) {
 		`branch-a\b`: false, "branch-%2E%2E": true} {
 		if ValidFolder(name) != want {
 			t.Errorf("ValidFolder(%q) is %v", name, !want)
-		}
-	}
-}
-
-// TestRenaming: the single rename of a context/1 is read, and former names are unique.
-func TestRenaming(t *testing.T) {
-	with := func(renaming string) []byte {
-		return regexp.MustCompile(`"unknown": 1.0`).ReplaceAll([]byte(sample), []byte(`"renaming": `+renaming))
-	}
-	one := Renaming{From: "branch-old", To: "branch-main"}
-	for text, want := range map[string][]Renaming{
-		`{"from":"branch-old","to":"branch-main"}`:                                          {one},
-		`[{"from":"branch-old","to":"branch-main"},{"from":"branch-x","to":"branch-main"}]`: {one, {From: "branch-x", To: "branch-main"}},
-		`null`: nil,
-	} {
-		if m, err := ParseMetadata(with(text)); err != nil || !slices.Equal(m.Renaming, want) {
-			t.Errorf("%s: %+v, %v", text, m, err)
-		}
-	}
-	for _, text := range []string{
-		`[{"from":"branch-old","to":"branch-main"},{"from":"branch-old","to":"branch-main"}]`, `{"from":"branch-main","to":"branch-main"}`,
-		`[{"from":"branch-old","to":"branch-other"}]`, `[{"from":"old","to":"branch-main"}]`, `[1]`, `{}`,
-	} {
-		if _, err := ParseMetadata(with(text)); !errors.Is(err, ErrMetadata) {
-			t.Errorf("%s: %v", text, err)
 		}
 	}
 }

@@ -13,15 +13,12 @@ type Files struct {
 	dir    *Dir
 	name   string
 	folder *Folder // nil if there is none
-	apart  bool    // each file is looked for alone: it is in one of several folders, or the folder could not be opened
+	apart  bool    // each file is looked for alone: the folder could not be opened
 }
 
 // Files opens a branch folder until Release. A missing folder has no files.
 func (d *Dir) Files(folder string) *Files {
 	f := &Files{dir: d, name: folder}
-	if f.apart = len(d.renamedFrom(folder)) > 0; f.apart {
-		return f
-	}
 	err := d.inFolder(folder, false, func(sub *Folder) (err error) {
 		if sub.missed(fs.ErrNotExist) {
 			return fs.ErrNotExist // try again with the folder that bears the name now
@@ -41,7 +38,7 @@ func (f *Files) Release() {
 }
 
 // Load is [Dir.LoadMessage] for n files, of which file returns id and size. loaded receives the bytes. It is not called
-// for a file that is not read: LoadMessage looks in the other folders during a rename, and says why.
+// for a file that is not read: LoadMessage says why.
 func (f *Files) Load(n int, file func(i int) (id uuid.UUID, size int64), loaded func(i int, b []byte)) {
 	if f.folder == nil {
 		return

@@ -10,7 +10,7 @@ import (
 
 // validate checks what the rest of the program relies on, see [ParseMetadata].
 func (m *Metadata) validate() error {
-	if err := m.validateMembers(&Metadata{}); err != nil {
+	if err := m.validateMembers(); err != nil {
 		return err
 	}
 	lines := make(map[uuid.UUID]*Line, len(m.Lines))
@@ -72,7 +72,7 @@ func (m *Metadata) validateAfter(was *Metadata) error {
 	if !ok {
 		return m.validate()
 	}
-	if err := m.validateMembers(was); err != nil {
+	if err := m.validateMembers(); err != nil {
 		return err
 	}
 	for _, i := range lines {
@@ -146,7 +146,6 @@ func errNoLine(b Branch) error {
 func errActive(m *Metadata) error {
 	return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
 }
-func errRenaming(r Renaming) error { return fmt.Errorf("renaming %q to %q", r.From, r.To) }
 
 func (l *Line) validateFolder() error {
 	if !ValidFolder(l.Folder) {
@@ -166,39 +165,15 @@ func (l *Line) continues(p *Line) error {
 	return nil
 }
 
-// validateMembers checks the members besides lines and branches, see [Metadata.Untracked] for was.
-func (m *Metadata) validateMembers(was *Metadata) error {
+// validateMembers checks the members besides lines and branches.
+func (m *Metadata) validateMembers() error {
 	if m.ID == uuid.Nil {
 		return fmt.Errorf("no id")
 	}
 	if !writable(m.CreatedAt) || !writable(m.UpdatedAt) {
 		return fmt.Errorf("a time outside the years 0 to 9999")
 	}
-	for i, r := range m.Renaming {
-		twice := slices.ContainsFunc(m.Renaming[:i], func(x Renaming) bool { return x.From == r.From })
-		if !ValidFolder(r.From) || !ValidFolder(r.To) || twice {
-			return errRenaming(r)
-		}
-	}
-	if r, found := m.Untracked(was); found {
-		return errRenaming(r)
-	}
 	return nil
-}
-
-// Untracked returns a rename that the metadata cannot name: no line has the new folder, or one has the old one. was is
-// valid metadata before m, or empty.
-func (m *Metadata) Untracked(was *Metadata) (r Renaming, found bool) {
-	untracked := func(r Renaming) bool { return m.HasFolder(r.From) || !m.HasFolder(r.To) }
-	if !was.FoldersMoved(m) {
-		added := Metadata{Lines: m.Lines[len(was.Lines):]}
-		untracked = func(r Renaming) bool { return added.HasFolder(r.From) }
-	}
-	i := slices.IndexFunc(m.Renaming, untracked)
-	if i < 0 {
-		return r, false
-	}
-	return m.Renaming[i], true
 }
 
 // writable reports whether a time can be written in UTC: a year has four digits.

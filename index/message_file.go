@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/message"
@@ -100,30 +99,27 @@ func ReadFiles(files *ctxfolder.Files, entries []Entry, out [][]byte) {
 // ErrTaken reports that the file of a message holds another message with its id, stored while this one was missing.
 var ErrTaken = errors.New("its id was stored again")
 
-// ReadFile is [Entry.ReadFile] for an entry of a line. A file that names line and position of another row with its id
-// belongs to that row. The entry then has no file: FileMissing, with an error that wraps ErrTaken.
+// ReadFile is [Entry.ReadFile] for an entry of a line. A file that names the position of another row of the line with its
+// id belongs to that row. The entry then has no file: FileMissing, with an error that wraps ErrTaken.
 func (l *Log) ReadFile(line uuid.UUID, e *Entry, folder string) (raw []byte, is FileState, err error) {
 	raw, is, err = e.ReadFile(l.dir, folder)
 	if raw == nil || is.Whole() {
 		return raw, is, err
 	}
-	if at, taken := l.taken(line, e, folder, raw); taken {
+	if at, taken := l.taken(line, e, raw); taken {
 		return nil, FileMissing, fmt.Errorf("%w: %w at position %d", fs.ErrNotExist, ErrTaken, at)
 	}
 	return raw, is, err
 }
 
-// taken returns the position of the other message with the same id that an entry's file holds.
-func (l *Log) taken(line uuid.UUID, e *Entry, folder string, raw []byte) (position int64, taken bool) {
+// taken returns the position of the other message of the line with the same id that an entry's file holds.
+func (l *Log) taken(line uuid.UUID, e *Entry, raw []byte) (position int64, taken bool) {
 	env, err := message.Parse(raw)
-	if err != nil || env.ID != e.ID || env.Line == line && env.Position == e.Position {
+	if err != nil || env.ID != e.ID || env.Line != line || env.Position == e.Position {
 		return 0, false
 	}
-	known, err := l.entries(env.Line, env.Position, env.Position+1)
-	if err != nil || len(known) == 0 || known[0].ID != e.ID || known[0].FileID() != e.FileID() {
-		return 0, false
-	}
-	return env.Position, env.Line == line || slices.Contains(l.foldersOf(env.Line), folder)
+	known, err := l.entries(line, env.Position, env.Position+1)
+	return env.Position, err == nil && len(known) > 0 && known[0].ID == e.ID && known[0].FileID() == e.FileID()
 }
 
 // muchEdited is how large an edited message may be, in bytes, or up to twice its committed size if that is more.

@@ -7,7 +7,6 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/google/uuid"
 )
 
 // takenMetadata is metadata that a journal or index.json has: a copy, or a change of what was taken before. parsed is
@@ -29,7 +28,7 @@ func (s *state) takeMetadata(kind Kind, raw json.RawMessage, parsed *ctxfolder.M
 func (s *state) parseMetadata() error {
 	unparsed := s.unparsed
 	s.unparsed = nil
-	was, newest := s.meta, 0
+	newest := 0
 	for i, taken := range slices.Backward(unparsed) {
 		if taken.kind == KindChange {
 			continue
@@ -51,9 +50,6 @@ func (s *state) parseMetadata() error {
 				s.note("journal", "a change of the metadata in a journal: %v", err)
 			}
 		}
-	}
-	if s.meta != was && (was == nil || was.FoldersMoved(s.meta)) {
-		s.dir.SetRenaming(s.meta.Renaming) // an open folder may have another name now
 	}
 	return nil
 }
@@ -156,25 +152,4 @@ func metadataAfter(m *ctxfolder.Metadata, kind Kind, raw ...json.RawMessage) (*c
 		return nil, errors.New("no journal has what the change applies to")
 	}
 	return m.Apply(raw...)
-}
-
-// FoldersOf returns the folders that may hold the files of a line now, see [ctxfolder.Metadata.FoldersOf]. It returns
-// none for an unknown line.
-func (l *Log) FoldersOf(line uuid.UUID) []string {
-	_ = l.Refresh() // without it the folders are those before
-	return l.foldersOf(line)
-}
-
-func (l *Log) foldersOf(line uuid.UUID) []string {
-	var committed *ctxfolder.Metadata
-	_ = l.view(func(s *state) { committed = s.meta })
-	m, _, _, _ := l.dir.EffectiveMetadata(committed)
-	if m == nil {
-		return nil
-	}
-	ln, ok := m.Line(line)
-	if !ok {
-		return nil
-	}
-	return m.FoldersOf(ln)
 }

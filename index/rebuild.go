@@ -147,9 +147,6 @@ func (b *rebuilder) run() error {
 		m = b.s.meta
 	}
 	b.metadata, b.reach = m, branch.Reach(m)
-	if len(m.Renaming) > 0 {
-		b.s.dir.SetRenaming(m.Renaming)
-	}
 	files, err := rowFiles(b.s.dir)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package integrity
 
 import (
 	"cmp"
-	"context"
 	"errors"
 	"io/fs"
 	"path"
@@ -119,20 +118,6 @@ func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
 	}
 	r.metadata = m
 	return nil
-}
-
-// finishRenaming completes interrupted renames of branch folders first, so that each file has one place.
-func (r *repair) finishRenaming(ctx context.Context) error {
-	if m, _, _, _ := r.Log.Metadata(); m == nil || len(m.Renaming) == 0 || r.opts.DryRun {
-		return nil // mendMetadata reported its problems
-	}
-	return r.locked(ctx, func() error {
-		m, _, _, err := r.Log.Metadata()
-		if m == nil {
-			return err
-		}
-		return r.Dir.MoveRenamed(m.Renaming...)
-	})
 }
 
 // mendMessage repairs a message whose file is in its place.

@@ -144,7 +144,6 @@ func (p *problem) isOfSameCommit(other problem) bool {
 func (x *examination) refresh() error {
 	err := x.Log.Refresh()
 	if m, _, _, _ := x.Log.Metadata(); m != nil {
-		x.Dir.SetRenaming(m.Renaming)
 		x.metadata = m
 	}
 	x.Log.IndexChanged(x.Log.IndexVersion())

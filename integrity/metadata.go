@@ -220,7 +220,6 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 		c.wait(try)
 		m, is, _, err = c.Log.Metadata()
 		if err == nil && is != ctxfolder.ProjectionUnusable {
-			c.Dir.SetRenaming(m.Renaming)
 			return m, "", nil
 		}
 	}
@@ -228,7 +227,6 @@ func (c *Context) usableMetadata() (m *ctxfolder.Metadata, source string, err er
 		return nil, "", err
 	}
 	if committed, cerr := c.Log.Committed(); cerr == nil && committed != nil {
-		c.Dir.SetRenaming(committed.Renaming)
 		return completed(committed, c.Dir), "the journal", err
 	}
 	if m := copied(c.Dir); m != nil {

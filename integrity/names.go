@@ -219,9 +219,6 @@ func rightFolders(dir *ctxfolder.Dir) func(name string) string {
 	}
 	return func(name string) string {
 		right := ""
-		if slices.ContainsFunc(m.Renaming, func(r ctxfolder.Renaming) bool { return r.From == name }) {
-			return name
-		}
 		for i := range m.Lines {
 			switch folder := m.Lines[i].Folder; {
 			case folder == name:

@@ -60,9 +60,6 @@ func (r *repair) run(ctx context.Context) error {
 	if err := r.mendMetadata(ctx); err != nil {
 		return err
 	}
-	if err := r.finishRenaming(ctx); err != nil {
-		return err
-	}
 	var problems []problem
 	err := r.examine(ctx, func(p problem) bool {
 		problems = append(problems, p)

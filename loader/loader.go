@@ -10,7 +10,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -187,21 +186,17 @@ func (m *Message) as(e *index.Entry) *Message {
 // maxMoves bounds the attempts to find a message that other processes move meanwhile.
 const maxMoves = 8
 
-// moved finds a message that is not where its entry says: another process may have archived or unarchived it, or
-// renamed its folder. It returns nil when the message is nowhere and nothing moves any more.
+// moved finds a message that is not where its entry says: another process may have archived or unarchived it. It returns
+// nil when the message is nowhere and nothing moves any more.
 func (l *Loader) moved(span Span, e *index.Entry) *Message {
 	seen := l.log.IndexVersion()
-	folders := []string{span.Folder}
 	for try := range maxMoves {
 		renewed := l.log.IndexChanged(seen)
 		seen = l.log.IndexVersion()
-		before := folders
-		if folders = l.log.FoldersOf(span.Line); len(folders) == 0 {
-			folders = before
-		}
-		if try > 0 && !renewed && slices.Equal(folders, before) {
+		if try > 0 && !renewed {
 			break
 		}
+		_ = l.log.Refresh()
 		entries, err := l.log.Entries(span.Line, e.Position, e.Position+1)
 		if err != nil || len(entries) == 0 || entries[0].ID != e.ID {
 			break
@@ -210,10 +205,8 @@ func (l *Loader) moved(span Span, e *index.Entry) *Message {
 		if m := l.Committed(record); m != nil {
 			return m.as(&entries[0])
 		}
-		for _, span.Folder = range folders {
-			if m, err := l.fromFile(span, &entries[0]); err == nil {
-				return m
-			}
+		if m, err := l.fromFile(span, &entries[0]); err == nil {
+			return m
 		}
 	}
 	return nil

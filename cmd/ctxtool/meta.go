@@ -12,7 +12,7 @@ import (
 
 // fixedMembers are the members of metadata.json that --set cannot change, and the hint to change them.
 var fixedMembers = map[string]string{
-	"ctxdir": "", "record": "", "id": "", "lines": "", "removed": "", "renaming": "", "revision": "", "created_at": "", "updated_at": "",
+	"ctxdir": "", "record": "", "id": "", "lines": "", "removed": "", "revision": "", "created_at": "", "updated_at": "",
 	"check": "", "external_id": "", "kind": `use "ctxtool new --kind"`, "labels": "use --label",
 	"parent_id":     `use "ctxtool new --parent"`,
 	"active_branch": `use "ctxtool branch switch"`,

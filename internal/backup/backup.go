@@ -175,7 +175,6 @@ func (b *copier) snapshot(ctx context.Context) error {
 		return err
 	}
 	b.m = c.Current().Clone()
-	b.m.Renaming = nil // the copy's folders have their final names
 	var err error
 	b.counts, _, err = c.Log.AllCounts()
 	return err
@@ -306,33 +305,22 @@ func (b *copier) markLost(e *index.Entry, why error) {
 // read returns a message as of the snapshot, or as edited by hand since. If neither is readable, it returns a newer
 // version. packed says that the message is in a pack, which was copied.
 func (b *copier) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
-	now := line
-	for {
-		raw, is, err := b.c.Log.ReadFile(line.ID, e, now.Folder)
-		newer := false
-		if is == index.FileEdited {
-			env, err := message.Parse(raw)
-			newer = err == nil && env.StoredAt.UnixNano() > e.At
-		}
-		if (is.Whole() || is == index.FileEdited) && !newer {
-			return raw, false, nil
-		}
-		if record, ok := b.c.Log.ReadRecord(e); ok {
-			return record, e.Pack != uuid.Nil, nil
-		}
-		if newer {
-			return raw, false, nil
-		}
-		// The branch may have been renamed meanwhile.
-		if merr := b.c.ReadMetadata(); merr != nil {
-			return nil, false, errors.Join(err, merr)
-		}
-		again, ok := b.c.Current().Line(line.ID)
-		if !ok || again.Folder == now.Folder {
-			return nil, false, err
-		}
-		now = again
+	raw, is, err := b.c.Log.ReadFile(line.ID, e, line.Folder)
+	newer := false
+	if is == index.FileEdited {
+		env, err := message.Parse(raw)
+		newer = err == nil && env.StoredAt.UnixNano() > e.At
 	}
+	if (is.Whole() || is == index.FileEdited) && !newer {
+		return raw, false, nil
+	}
+	if record, ok := b.c.Log.ReadRecord(e); ok {
+		return record, e.Pack != uuid.Nil, nil
+	}
+	if newer {
+		return raw, false, nil
+	}
+	return nil, false, err
 }
 
 func (b *copier) countMissing(err error) {

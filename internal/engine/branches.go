@@ -150,7 +150,7 @@ func (c *Context) Remove(ctx context.Context, name string) error {
 	return c.one(ctx, "remove", name, func(tx *Tx) error { return tx.Remove(name) })
 }
 
-// Rename renames a branch and its folder.
+// Rename renames a branch. The folder of its line keeps its name.
 func (c *Context) Rename(ctx context.Context, name, to string) error {
 	return c.one(ctx, "rename", name, func(tx *Tx) error { return tx.Rename(name, to) })
 }

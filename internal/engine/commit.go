@@ -7,7 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/google/uuid"
@@ -86,15 +85,6 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 		}
 		tx.reset(m)
 		err = tx.prepare(f)
-		if errors.Is(err, errFolderTaken) {
-			clear := *tx.clear
-			tx.reset(m)
-			_ = tx.edit("rename", "", func(m *Metadata) error { branch.MoveFolder(m, clear); return nil })
-			if err = tx.write(); err == nil {
-				tx.reset(c.Current())
-				err = tx.prepare(f)
-			}
-		}
 		if err == nil {
 			err = tx.write()
 		}
@@ -135,14 +125,6 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
-		if c.Current().HasFolder(tx.move.From) {
-			branch.MoveFolder(tx.m, tx.move)
-		} else {
-			branch.MoveLines(tx.m, tx.move) // lines of this commit, which have no files yet
-		}
-		if err := c.settleRenaming(tx.m); err != nil {
-			return err
-		}
 		tx.m.UpdatedAt = time.Now().UTC()
 		tx.m.Revision++
 		item, err := c.Log.MetadataItem(tx.m)
@@ -215,7 +197,7 @@ func (tx *Tx) settle() error {
 			return err
 		}
 	}
-	for _, f := range tx.durable { // before a branch folder gets another name
+	for _, f := range tx.durable {
 		f()
 	}
 	if tx.changed {
@@ -224,19 +206,13 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// show makes committed metadata that of the handle, and renames branch folders as it says. metadata.json follows.
+// show makes committed metadata that of the handle. metadata.json follows.
 func (c *Context) show(m *Metadata) {
 	before := c.Current()
 	c.mu.Lock()
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
 	c.noteChange(before, m)
-	if err := c.moveRenamed(before); err != nil {
-		c.prepared = 0 // the next write does it
-	}
-	if !slices.Equal(m.Renaming, before.Renaming) {
-		c.Dir.SetRenaming(m.Renaming)
-	}
 	c.projectSoon()
 }
 

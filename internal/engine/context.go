@@ -36,7 +36,6 @@ type Context struct {
 	Loader *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
 	prepared uint64
-	moved    *Metadata // whose renamed branch folders have their names; likewise
 
 	closing sync.Once
 	under   sync.WaitGroup // running operations
@@ -113,7 +112,7 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 	if len(m.Branches) > 0 {
 		first = m.Branches[0]
 	}
-	m.Lines, m.Branches, m.Removed, m.Renaming = nil, nil, nil, nil
+	m.Lines, m.Branches, m.Removed = nil, nil, nil
 	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
 	m.ActiveBranch = MainBranch
 	line, err := uuid.NewV7()
@@ -309,7 +308,6 @@ func (c *Context) ReadMetadata() error {
 		if torn && committed != nil && !committed.IsBefore() {
 			c.broken = nil
 		}
-		c.Dir.SetRenaming(m.Renaming)
 		c.mu.Unlock()
 		return nil
 	}

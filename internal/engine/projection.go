@@ -78,10 +78,9 @@ func (c *Context) settleProjection() error {
 	return nil
 }
 
-// foldEdited folds after edits of metadata.json were taken in, and branch folders have their names: a settle makes files
-// in them. It leaves an unusable file alone: somebody may be writing it.
+// foldEdited folds after edits of metadata.json were taken in. It leaves an unusable file alone: somebody may be writing it.
 func (c *Context) foldEdited(ctx context.Context, fold func(ctx context.Context) error) error {
-	if c.ReadMetadata() == nil && (c.projectionNow() == ctxfolder.ProjectionEdited || len(c.Current().Renaming) > 0) {
+	if c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionEdited {
 		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {
 			return err
 		}

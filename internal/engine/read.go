@@ -126,63 +126,20 @@ func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 // find looks up an id in the history of a line. It searches the messages in journals, then probes the folders of the
 // lines for the file, then searches packs, then the rows marked lost. It scans all rows only where a file of that name,
 // or a pack, shows that something is wrong. So it misses a message that left nothing behind and that no repair has seen
-// yet. Other processes may archive or unarchive the message or rename a folder, before or during the search, even while
-// the caller holds the lock: a write does not reread index.json. After such a change find searches again.
+// yet. Other processes may archive or unarchive the message before or during the search, even while the caller holds the
+// lock: a write does not reread index.json. After such a change find searches again.
 func (c *Context) find(m *Metadata, line, id uuid.UUID) (at Place, err error) {
-	return c.search(m, line, id, c.WithCurrentFolders)
-}
-
-// findLocked is find for the holder of the lock: no other process renames a folder meanwhile.
-func (c *Context) findLocked(m *Metadata, line, id uuid.UUID) (at Place, err error) {
-	return c.search(m, line, id, func(m *Metadata) (*Metadata, bool) { return m, false })
-}
-
-func (c *Context) search(m *Metadata, line, id uuid.UUID, current func(*Metadata) (*Metadata, bool)) (at Place, err error) {
 	for range SearchAttempts {
 		seen := c.Log.IndexVersion()
-		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) {
+		if at, err = c.findOnce(m, line, id); !errors.Is(err, ErrNotExist) || !c.Log.IndexChanged(seen) {
 			break
 		}
-		moved, known := current(m)
-		if !c.Log.IndexChanged(seen) && !known {
-			break
-		}
-		m = moved
 	}
 	return at, err
 }
 
 // SearchAttempts bounds the searches for an id that other processes move meanwhile.
 const SearchAttempts = 8
-
-// WithCurrentFolders returns metadata with the present folder names of lines, and whether any name changed.
-func (c *Context) WithCurrentFolders(m *Metadata) (now *Metadata, renamed bool) {
-	// A rename commits its record before it moves the folder, and replaces metadata.json after that: only the journals
-	// tell in time.
-	if err := c.Log.Refresh(); err != nil {
-		return m, false
-	}
-	if stamp, known := c.knownMetadata(); known && m == c.Current() && c.Dir.MetadataStamp().Same(stamp) {
-		return m, false
-	}
-	fresh, _, _, _ := c.Log.Metadata()
-	if fresh == nil {
-		return m, false
-	}
-	c.Dir.SetRenaming(fresh.Renaming)
-	now = m.Clone()
-	for i := range now.Lines {
-		ln := &now.Lines[i]
-		l, ok := fresh.Line(ln.ID)
-		if !ok {
-			continue
-		}
-		if ln.Folder != l.Folder {
-			ln.Folder, renamed = l.Folder, true
-		}
-	}
-	return now, renamed
-}
 
 func (c *Context) findOnce(m *Metadata, line, id uuid.UUID) (Place, error) {
 	end, err := c.End(m, line)

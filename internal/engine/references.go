@@ -37,34 +37,9 @@ func (c *Context) References(ctx context.Context, edited bool, f func(blob.Sum))
 
 // ReferencesInLines calls f for each blob to which messages of any line, also of removed branches, or system prompts
 // refer. It reads only messages with payloads in the index and, with edited, messages edited by hand, for which it
-// checks each file. It continues after an unreadable message and returns the error in unread. During the rename of a
-// branch a file may be invisible under both names: then it starts again, and f receives blobs again.
+// checks each file. It continues after an unreadable message and returns the error in unread.
 func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
-	for range SearchAttempts {
-		m := c.Current()
-		waits := c.waitsForRename(m)
-		if unread, err = c.referencesOnce(ctx, m, edited, f); err != nil {
-			return nil, err
-		}
-		if _, renamed := c.WithCurrentFolders(m); !renamed && c.waitsForRename(m) == waits {
-			return unread, nil
-		}
-		if err := c.refresh(ctx); err != nil {
-			return nil, err
-		}
-	}
-	return errors.New("branches kept being renamed; retry"), nil
-}
-
-// waitsForRename reports whether a folder with a new name in metadata.json still has its old one.
-func (c *Context) waitsForRename(m *Metadata) bool {
-	return slices.ContainsFunc(m.Renaming, func(r ctxfolder.Renaming) bool {
-		_, err := c.Dir.FS.Lstat(ctxfolder.Messages + "/" + r.From)
-		return err == nil
-	})
-}
-
-func (c *Context) referencesOnce(ctx context.Context, m *Metadata, edited bool, f func(blob.Sum)) (unread, err error) {
+	m := c.Current()
 	for _, b := range m.Branches {
 		EachMention(b.SystemPrompt, f)
 	}

@@ -73,7 +73,7 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 	if err != nil {
 		return err
 	}
-	at, err := c.findLocked(tx.m, info.Line, id)
+	at, err := c.find(tx.m, info.Line, id)
 	if err != nil {
 		return err
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"slices"
 
@@ -23,12 +22,9 @@ type Tx struct {
 
 	before, after uint64 // the newest commit before and after this one
 
-	m       *Metadata           // as this commit leaves it
-	changed bool                // m is a changed copy
-	renames bool                // a branch
-	failure error               // of the first method that failed
-	move    ctxfolder.Renaming  // of a branch folder, with this commit
-	clear   *ctxfolder.Renaming // of a branch folder, before this commit
+	m       *Metadata // as this commit leaves it
+	changed bool      // m is a changed copy
+	failure error     // of the first method that failed
 
 	items    []index.Item
 	of       []*BatchResult // the result of each item; nil for a payload
@@ -175,27 +171,9 @@ func (tx *Tx) Remove(name string) error {
 	return tx.edit("remove", name, func(m *Metadata) error { return branch.Remove(m, name, tx.c.RemovalTime(m)) })
 }
 
-// errFolderTaken reports that lines without a name use a folder: see [branch.Rename].
-var errFolderTaken = errors.New("the folder has to be cleared first")
-
-// Rename is [Context.Rename] in this commit. One commit can rename one branch.
+// Rename is [Context.Rename] in this commit.
 func (tx *Tx) Rename(name, to string) error {
-	return tx.edit("rename", name, func(m *Metadata) error {
-		if tx.renames {
-			return fmt.Errorf("%w: one commit can rename only one branch", ErrInvalid)
-		}
-		tx.renames = true
-		move, clear, err := branch.Rename(m, name, to)
-		if clear != nil && !tx.c.Current().HasFolder(clear.From) { // lines of this commit, which have no files yet
-			branch.MoveLines(m, *clear)
-			move, clear, err = branch.Rename(m, name, to)
-		}
-		if err == nil && clear != nil {
-			tx.clear, err = clear, errFolderTaken
-		}
-		tx.move = move // with the commit: until then the files are in the old folder
-		return err
-	})
+	return tx.edit("rename", name, func(m *Metadata) error { return branch.Rename(m, name, to) })
 }
 
 // Update is [Context.Update] in this commit.
@@ -221,7 +199,7 @@ func (tx *Tx) Update(f func(m *Metadata) error) error {
 // left.
 func restoreFixed(m, fixed *Metadata, edited []ctxfolder.Branch) error {
 	m.ID, m.Kind, m.ExternalID = fixed.ID, fixed.Kind, fixed.ExternalID
-	m.Lines, m.Removed, m.Renaming = fixed.Lines, fixed.Removed, fixed.Renaming
+	m.Lines, m.Removed = fixed.Lines, fixed.Removed
 	m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
 	for i := range m.Branches {
 		if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {

@@ -151,7 +151,7 @@ func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) boo
 	if len(drafts) == 0 || drafts[0].ID == uuid.Nil {
 		return false
 	}
-	p, err := tx.c.findLocked(tx.m, line, drafts[0].ID)
+	p, err := tx.c.find(tx.m, line, drafts[0].ID)
 	return err == nil && p.Entry.Position == expect
 }
 
@@ -187,7 +187,7 @@ func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *Ba
 	if isNew, err := tx.c.Log.IsNew(d.ID); isNew || err != nil {
 		return nil, true, err
 	}
-	p, err := tx.c.findLocked(tx.m, line, d.ID)
+	p, err := tx.c.find(tx.m, line, d.ID)
 	if errors.Is(err, ErrNotExist) {
 		return nil, p.free, nil
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -81,7 +80,7 @@ func (c *Context) catchUp() error {
 			return err
 		}
 	}
-	return c.moveRenamed(nil)
+	return nil
 }
 
 // takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to
@@ -109,48 +108,6 @@ func (c *Context) takeEdits() error {
 	}
 	c.noteChange(nil, m)
 	return c.committedMetadata(m, stamp)
-}
-
-// moveRenamed gives renamed branch folders their names, unless this handle did that already. before is the metadata that
-// the handle had. The caller holds the lock.
-//
-// Crash order: nothing is synced. The metadata names all folders until [Context.settleRenaming].
-func (c *Context) moveRenamed(before *Metadata) error {
-	m := c.Current()
-	if c.moved == m {
-		return nil
-	}
-	due := m.Renaming
-	if c.moved != nil && c.moved == before {
-		due = withoutFrom(due, before.Renaming)
-	}
-	err := c.Dir.MoveRenamed(due...)
-	if err == nil {
-		c.moved = m
-	}
-	return err
-}
-
-// withoutFrom returns the renames of folders that others do not name.
-func withoutFrom(renaming, others []ctxfolder.Renaming) []ctxfolder.Renaming {
-	return slices.DeleteFunc(slices.Clone(renaming), func(r ctxfolder.Renaming) bool {
-		return slices.ContainsFunc(others, func(o ctxfolder.Renaming) bool { return o.From == r.From })
-	})
-}
-
-// settleRenaming makes the renames of branch folders durable where m, the next metadata, cannot name them any more: they
-// are too many, a line gets a former name, or no line has a new one. The caller holds the lock.
-func (c *Context) settleRenaming(m *Metadata) error {
-	before := c.Current()
-	_, lost := m.Untracked(before)
-	if len(before.Renaming) == 0 || !lost && len(m.Renaming) <= ctxfolder.MaxRenaming {
-		return nil
-	}
-	if err := c.Dir.FinishRenaming(before.Renaming...); err != nil {
-		return err
-	}
-	m.Renaming = withoutFrom(m.Renaming, before.Renaming)
-	return nil
 }
 
 // commitMetadata commits metadata, durably. The caller holds the lock.

@@ -151,7 +151,7 @@ func TestWatchKinds(t *testing.T) {
 				t.Errorf("%+v, title %q", e, e.Metadata.Title)
 			}
 			if name == "hints" {
-				edit(t, filepath.Join(dir, c.ID().String(), "messages", "branch-other", last.ID.String()+".json"))
+				edit(t, filepath.Join(dir, c.ID().String(), "messages", "branch-alt", last.ID.String()+".json"))
 				if e := wantEvents(t, w, "message.edited other 3"); !e.Message.Edited || !strings.Contains(string(e.Message.Stored), "edited") {
 					t.Errorf("%+v", e.Message)
 				}

@@ -19,53 +19,6 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRenameOntoAFolderThatIsThere: a folder that a slow writer left, or a person made, where a branch's folder is to
-// be, does not get in the way, and nothing in it is lost.
-func TestRenameOntoAFolderThatIsThere(t *testing.T) {
-	ctx := context.Background()
-	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
-	a := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "a"))
-	kit.Fill(t, a, 3)
-	kit.Fill(t, c.Active(), 3)
-	if err := c.Fold(ctx); err != nil {
-		t.Fatal(err)
-	}
-	stray := filepath.Join(dir, "messages", "branch-b")
-	if err := os.Mkdir(stray, 0o700); err != nil {
-		t.Fatal(err)
-	}
-	ms := kit.Load(t, a)
-	for _, name := range []string{"note.txt", ms[0].ID.String() + ".json"} {
-		if err := os.WriteFile(filepath.Join(stray, name), []byte("by hand"), 0o600); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := c.Rename(ctx, "a", "b"); err != nil {
-		t.Fatal(err)
-	}
-	kit.Fill(t, c.Active(), 1)
-	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-	defer again.Close()
-	unavailable := 0
-	for i, m := range kit.Load(t, kit.Must[*engine.Branch](t)(again.Branch("b"))) {
-		if m.ID != ms[i].ID {
-			t.Errorf("position %d: %s", i, m.ID)
-		}
-		if m.Unavailable != nil {
-			unavailable++
-		}
-	}
-	if unavailable > 0 {
-		t.Errorf("%d messages are unavailable", unavailable)
-	}
-	if _, err := os.Stat(filepath.Join(stray, "note.txt")); err != nil {
-		t.Errorf("the stray file is gone: %v", err)
-	}
-	if _, err := os.Stat(filepath.Join(dir, "messages", "branch-a")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the old folder is still there: %v", err)
-	}
-}
-
 // TestWhatIsAcknowledgedCanBeRead: no valid input is stored in a form that cannot be read again.
 func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 	ctx := context.Background()

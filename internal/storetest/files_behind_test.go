@@ -252,30 +252,26 @@ func TestFilesOfARemovedContext(t *testing.T) {
 	kit.Check(t, err, c.Close(), s.Close())
 }
 
-// TestFilesOfRenamedBranch: files follow their branch into its new folder, also where that folder existed.
+// TestFilesOfRenamedBranch: a folder stays with its line when the branch is renamed, and the next branch of that name has
+// another one.
 func TestFilesOfRenamedBranch(t *testing.T) {
 	ctx := t.Context()
-	for _, exists := range []bool{false, true} {
-		disk := crashfs.New()
-		s := behind(t, disk, engine.FilesHeld)
-		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-		kit.Fill(t, c.Active(), 3)
-		if exists {
-			kit.Check(t, disk.Mkdir(c.ID().String()+"/messages/branch-new"))
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesHeld)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, c.Active(), 3)
+	kit.Check(t, c.Rename(ctx, "main", "new"))
+	kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "main")), 2)
+	kit.Check(t, c.Flush(ctx))
+	for folder, want := range map[string]int{"branch-main": 3, "branch-main~2": 2} {
+		n := 0
+		kit.Check(t, engine.WalkFiles(disk, c.ID().String()+"/messages/"+folder, func(string) error { n++; return nil }))
+		if n != want {
+			t.Errorf("%d files in %s, wanted %d", n, folder, want)
 		}
-		kit.Check(t, c.Rename(ctx, "main", "new"))
-		kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "main")), 2)
-		kit.Check(t, c.Flush(ctx))
-		for folder, want := range map[string]int{"branch-new": 3, "branch-main": 2} {
-			n := 0
-			kit.Check(t, engine.WalkFiles(disk, c.ID().String()+"/messages/"+folder, func(string) error { n++; return nil }))
-			if n != want {
-				t.Errorf("exists %v: %d files in %s, wanted %d", exists, n, folder, want)
-			}
-		}
-		kit.NothingFound(t, "renamed", s, engine.CheckOptions{ReadData: true})
-		kit.Check(t, c.Close(), s.Close())
 	}
+	kit.NothingFound(t, "renamed", s, engine.CheckOptions{ReadData: true})
+	kit.Check(t, c.Close(), s.Close())
 }
 
 // TestFilesBehindRemoval: what removes message files, or moves their folder, waits for the files that another process

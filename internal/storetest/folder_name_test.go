@@ -12,7 +12,7 @@ import (
 )
 
 // TestFolderNameAgain: a handle has the folder of a branch open. Another process renames the branch, gives its old name
-// to a new one, and is killed before the file of a message there is made. The handle makes that file, in the new folder.
+// to a new one, and is killed before the file of a message there is made. The handle makes that file, in the folder of the new line.
 func TestFolderNameAgain(t *testing.T) {
 	ctx := context.Background()
 	for _, purged := range []bool{false, true} {
@@ -32,10 +32,10 @@ func TestFolderNameAgain(t *testing.T) {
 
 		kit.Check(t, mine.Flush(ctx))
 		files, err := filepath.Glob(filepath.Join(dir, "messages", "*", a.ID.String()+".json"))
-		if want := filepath.Join(dir, "messages", "branch-main", a.ID.String()+".json"); err != nil || len(files) != 1 || files[0] != want {
+		if want := filepath.Join(dir, "messages", "branch-main~2", a.ID.String()+".json"); err != nil || len(files) != 1 || files[0] != want {
 			t.Errorf("purged %v: %q, %v; wanted %s", purged, files, err, want)
 		}
-		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-old")); purged == (err == nil) {
+		if _, err := os.Lstat(filepath.Join(dir, "messages", "branch-main")); purged == (err == nil) {
 			t.Errorf("purged %v: the other folder: %v", purged, err)
 		}
 		kit.Check(t, other.Close(), s.Close())

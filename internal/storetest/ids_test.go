@@ -17,7 +17,6 @@ import (
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
-	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
 // TestRetryOfDamaged: a message whose file is its only copy, and is damaged or lost, is found by its id, and to append
@@ -207,76 +206,6 @@ func TestRetryOfLostElsewhere(t *testing.T) {
 	count(0)
 	p.Settle("retried")
 	p.VerifyIDs("in the end", nil)
-}
-
-// TestRetryOfLostUnderDerivedName: a message whose id another line has in the same folder does not get that one's file
-// when its own is lost.
-func TestRetryOfLostUnderDerivedName(t *testing.T) {
-	ctx := context.Background()
-	for _, how := range []string{"retry", "replace", "an older version"} {
-		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithoutPause())
-		kit.Fill(t, c.Active(), 3)
-		id := uuid.New()
-		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"old"}`)})
-		kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "old", 4))
-		if err := c.Active().Rewind(ctx, 3); err != nil {
-			t.Fatal(err)
-		}
-		kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)})
-		if how == "an older version" {
-			kit.Check(t, c.Active().Replace(ctx, id, engine.Draft{Body: []byte(`{"of":"newest"}`)}))
-		}
-		files := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "messages", "branch-main", "*.json")))
-		if err := c.Fold(ctx); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Log.Exclusively(ctx, c.Log.Retire); err != nil {
-			t.Fatal(err)
-		}
-		files = slices.DeleteFunc(files, func(f string) bool { return !bytes.Contains(kit.Must[[]byte](t)(os.ReadFile(f)), []byte(`"file":`)) })
-		if len(files) != 1 {
-			t.Fatalf("files of derived names: %v", files)
-		}
-		if err := os.Remove(files[0]); err != nil {
-			t.Fatal(err)
-		}
-		p := &kit.Patient{T: t, Store: c.Store, ID: c.ID(), Dir: dir}
-		p.Settle("missing")
-		if m, err := c.Active().Message(ctx, id); err != nil || m.Unavailable == nil {
-			t.Errorf("lost: %+v, %v", m, err)
-		}
-		switch how {
-		case "retry":
-			if at := kit.Append(t, c.Active(), engine.Draft{ID: id, Body: []byte(`{"of":"new"}`)}); !at.Existed || at.Position != 3 {
-				t.Errorf("%+v", at)
-			}
-		case "replace":
-			if err := c.Active().Replace(ctx, id, engine.Draft{Body: []byte(`{"of":"new"}`)}); err != nil {
-				t.Error(err)
-			}
-		default:
-			for x, err := range trash.List(ctx, c.Store, c.ID()) {
-				if kit.Check(t, err); x.Kind == "version" {
-					kit.Must[trash.RestoreResult](t)(trash.Restore(ctx, c.Store, x.Item))
-				}
-			}
-		}
-		if err := c.Fold(ctx); err != nil {
-			t.Fatal(err)
-		}
-		p.Settle(how)
-		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		old := kit.Must[*engine.Branch](t)(again.Branch("old"))
-		for b, want := range map[*engine.Branch]string{old: `{"of":"old"}`, again.Active(): `{"of":"new"}`} {
-			if m, err := b.Message(ctx, id); err != nil || m.Unavailable != nil || m.Position != 3 || kit.BodyOf(m) != want {
-				t.Errorf("%s: branch %s: %+v, %v", how, b.Name(), m, err)
-			}
-		}
-		if err := errors.Join(again.Close(), c.Close()); err != nil {
-			t.Error(err)
-		}
-		_ = old
-	}
 }
 
 // TestRetryOfLostWhoseNameIsTaken: a message that comes back when another line has a file of its name in their folder

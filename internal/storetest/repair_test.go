@@ -172,9 +172,6 @@ func TestDamage(t *testing.T) {
 		{"metadata.json without branches", func(p *kit.Patient) {
 			p.Metadata(func(m map[string]any) { m["branches"] = []any{} })
 		}, integrity.KindMetadata, 0, 0, none},
-		{"metadata.json with a rename that contradicts it", func(p *kit.Patient) {
-			p.Metadata(func(m map[string]any) { m["renaming"] = map[string]string{"from": "branch-alt", "to": "branch-alt"} })
-		}, integrity.KindMetadata, 0, 0, none},
 		{"metadata.json with a base beyond its parent", func(p *kit.Patient) {
 			p.Change(p.Glob("metadata.json")[0], func(b []byte) []byte { return bytes.Replace(b, []byte(`"base": 20`), []byte(`"base": 500`), 1) })
 		}, integrity.KindMetadata, 0, 0, none},

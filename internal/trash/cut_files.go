@@ -40,7 +40,7 @@ func (l *cutLine) take(ctx context.Context, c *engine.Context, from, end int64) 
 }
 
 // removeFiles removes the message files beyond the end of a line, durably. It holds the fold lock, since a settle makes
-// missing files, and the context lock, since a branch folder may be renamed.
+// missing files.
 func (l *cutLine) removeFiles(ctx context.Context, c *engine.Context) error {
 	for {
 		more := false
@@ -49,9 +49,6 @@ func (l *cutLine) removeFiles(ctx context.Context, c *engine.Context) error {
 				return err
 			}
 			m := c.Current()
-			if err := c.Dir.MoveRenamed(m.Renaming...); err != nil {
-				return err
-			}
 			line, ok := m.Line(l.line)
 			if !ok {
 				return nil
