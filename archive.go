@@ -24,21 +24,20 @@ type ArchiveOptions struct {
 // ArchiveResult says how an operation changed the files of messages.
 type ArchiveResult struct {
 	Context  uuid.UUID
-	Messages int64 // moved or rewritten
-	Stayed   int64 // left alone, although chosen: edited by hand, damaged, or too large
-	Before   int64 // bytes of the files that held the messages, packs and blobs included
-	After    int64 // bytes of the files that hold them now
+	Messages int64 // that had files, or have them now
+	Stayed   int64 // files left alone, although chosen: edited by hand, or damaged
+	Before   int64 // bytes of the files of these messages, and of segments
+	After    int64 // bytes of them now
 }
 
 func archived(a engine.ArchiveResult) ArchiveResult {
 	return ArchiveResult{a.Context, a.Messages, a.Stayed, a.Before, a.After}
 }
 
-// Archive moves messages from their files into a compressed pack, one for each context. Archived messages can be read,
-// replaced, forked and erased as before, even while Archive runs. Messages that were edited by hand stay in files until
-// a repair records the edit. Payloads that no other context refers to move into the pack too. The error includes each
-// context that could not be archived; the others are still processed. With All and Branch, Archive skips contexts that
-// have no such branch.
+// Archive removes the files of messages, and compresses the segments that have them. Archived messages can be read,
+// replaced, forked and erased as before, even while Archive runs. The file of a message that was edited by hand stays
+// until a repair commits the edit. The error includes each context that could not be archived; the others are still
+// processed. With All and Branch, Archive skips contexts that have no such branch.
 func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
 	ids := o.Contexts
 	if o.All {
@@ -52,8 +51,7 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 	return collect(seq, o.Report, o.Failed, archived)
 }
 
-// Unarchive moves every archived message back to a file, byte for byte. Payloads become blobs again. progress may be
-// nil.
+// Unarchive makes the files of all archived messages again. progress may be nil.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
 	r, err := c.e.Unarchive(ctx, progress)
 	return archived(r), wrap(err)

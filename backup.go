@@ -19,8 +19,8 @@ type BackupResult struct {
 }
 
 // Backup copies a context to another store: its metadata and messages as of one moment, with their payloads. Appends
-// continue meanwhile. If a message is replaced meanwhile, the copy may have the newer version. A message that was
-// edited by hand is copied as it is. A message that cannot be read keeps its position, marked unavailable. An earlier
+// continue meanwhile. The file of a message that was edited by hand is copied as it is. A message that cannot be read
+// keeps its position, marked unavailable. An earlier
 // backup of the context moves to the trash of that store, unless it shows the same: then Backup copies nothing. Backup
 // fails with [ErrInvalid] when both are the same store, or when the other one is inside this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {

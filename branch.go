@@ -40,7 +40,7 @@ type BranchInfo struct {
 	Shared   int64           // number of messages that both begin with
 	Messages int64           // number of messages that the branch shows
 	Bytes    int64           // of the messages of its own line
-	Archived int64           // the part of Bytes that is in packs
+	Archived int64           // the part of Bytes whose messages have no files
 	Extra    json.RawMessage // an object: members that this program does not know
 }
 
@@ -121,7 +121,7 @@ func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error
 // Copy makes a new context in the same store from the first n messages of this branch, with the metadata m as in
 // [Store.Create]. If m has no branch, the copy has the system prompt and the state of this one; without m.ParentID, the
 // context of this branch is its parent. The messages keep ids, times, origin and bodies, and are on the branch "main";
-// an unavailable message stays unavailable. Copy reads one message at a time, also from packs. Payloads in blobs are
+// an unavailable message stays unavailable. Copy reads one message at a time. Payloads in blobs are
 // shared. The copy appears as a whole or not at all. Later changes to either context, even an erase, do not affect the
 // other. Copy fails with [ErrPosition] beyond the end, and with [ErrExist] when the id is taken.
 func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error) {

@@ -25,11 +25,11 @@ func newContext(e *engine.Context, err error) (*Context, error) {
 	return &Context{e: e}, nil
 }
 
-// Close waits for running operations and pending message files, folds if worthwhile, and releases the context. Later
+// Close waits for running operations and pending message files, seals a log if it is long, and releases the context. Later
 // calls return [ErrClosed], except those that need no file, such as [Context.Metadata]; closing again does nothing. An
 // iteration over messages ends with ErrClosed, so its body may close the context; a function given to [Context.Update]
 // must not. Messages that were read before keep their bodies, if their payloads are in blobs. If a message file cannot
-// be made, Close says so; the journal has the message, and the next writer makes the file.
+// be made, Close says so; the log has the message, and the next writer makes the file.
 func (c *Context) Close() error {
 	if c.shared {
 		return nil
@@ -115,19 +115,18 @@ func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
 	return wrap(c.e.Remove(ctx, branch))
 }
 
-// Fold writes the contents of the journals into message files and the index now, durably. The engine folds
-// automatically when the journals have grown enough. While another process folds the context, Fold does nothing.
-func (c *Context) Fold(ctx context.Context) error { return wrap(c.e.Fold(ctx)) }
+// Seal makes segments of all that logs have, now. The engine does so by itself when a log has grown enough.
+func (c *Context) Seal(ctx context.Context) error { return wrap(c.e.Seal(ctx)) }
 
-// Flush waits until every message of the context has its file. An append returns when its message is durable in the
-// journal, and the message file follows when appends pause, after a quarter of a second at the latest unless the disk is
+// Flush waits until every message of the context has its file. An append returns when its message is durable in a
+// log, and the message file follows when appends pause, after a quarter of a second at the latest unless the disk is
 // busy. This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also
 // writes the message files that a killed process had not written yet. If it fails, a file is missing, for example on a
 // full disk: the message is safe, and Flush can be called again.
 func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
-// is a store with this context. It folds first, unless the store is open for reading.
+// is a store with this context. It seals first, unless the store is open for reading.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return each(c.e.Files(ctx), func(path string) string { return path })
 }

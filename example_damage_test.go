@@ -33,11 +33,12 @@ func ExampleStore_Repair() {
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
+	check(c.Flush(ctx)) // makes the file
 	check(os.WriteFile(file, []byte("oops"), 0o600))
 
 	fmt.Println(mend(ctx, s, c.ID()))
 	// Output:
-	// message-damaged: rewritten from the journal
+	// message-damaged: made again from the committed message
 	// 0 <nil>
 }
 
@@ -47,7 +48,7 @@ func ExampleStore_Check() {
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
-	check(c.Fold(ctx)) // a message that was never folded may be without a file: the journal has it
+	check(c.Seal(ctx)) // until then, a message may be without a file
 	check(os.Remove(file))
 
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true}) {
@@ -66,11 +67,8 @@ func ExampleMessage() {
 	body, err := m.Body(ctx)
 	fmt.Println(len(must(m.Payloads())), string(body), err)
 
-	check(c.Fold(ctx))
+	check(c.Seal(ctx)) // until then, the log has the payload
 	check(c.Close())
-	for _, journal := range must(filepath.Glob(filepath.Join(s.Info().Path, c.ID().String(), "journal-*"))) {
-		check(os.Remove(journal)) // each is a second copy of what it holds
-	}
 	check(os.RemoveAll(filepath.Join(s.Info().Path, "blobs")))
 	again := must(s.Context(ctx, c.ID()))
 	defer again.Close()

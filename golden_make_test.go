@@ -18,7 +18,7 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v4")
+var goldenDir = flag.String("golden.make", "", "make golden stores of this build in this folder, such as testdata/stores/v1")
 
 // golden is a store in the making.
 type golden struct {
@@ -37,19 +37,19 @@ var goldenStates = map[string]func(g *golden){
 		g.fill(c, "main", 5)
 		g.do(c.Close())
 	},
-	"folded": func(g *golden) {
-		c := g.new("folded")
+	"sealed": func(g *golden) {
+		c := g.new("sealed")
 		for range 4 {
 			g.fill(c, "main", 8)
-			g.do(c.Fold(g.Context()))
+			g.do(c.Seal(g.Context()))
 		}
 		g.fill(c, "main", 3)
 	},
-	"settled": func(g *golden) {
-		c := g.new("settled")
-		g.fill(c, "main", 30)
-		for _, err := range c.Files(g.Context()) { // settles
-			g.do(err)
+	"merged": func(g *golden) {
+		c := g.new("merged")
+		for range 10 {
+			g.fill(c, "main", 2)
+			g.do(c.Seal(g.Context()))
 		}
 	},
 	"archived": func(g *golden) {
@@ -155,7 +155,7 @@ var goldenStates = map[string]func(g *golden){
 		body := json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("another long line\\n", 4000) + `"}`)
 		must(must(c.Branch("alt")).Append(g.Context(), ctxdir.Draft{Body: body}))
 		g.archive(c, ctxdir.ArchiveOptions{Branch: "alt"})
-		body = json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the journal\\n", 2000) + `"}`)
+		body = json.RawMessage(`{"role":"tool","content":"` + strings.Repeat("in the log\\n", 2000) + `"}`)
 		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: body}))
 	},
 	"erased": func(g *golden) {
@@ -167,54 +167,46 @@ var goldenStates = map[string]func(g *golden){
 		must(g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.RemoveOptions{}))
 		g.fill(c, "main", 1)
 	},
-	"lost": func(g *golden) {
-		c := g.new("lost")
-		ms := g.alone(c, 7)
-		g.do(os.Remove(g.file(c, ms[3])))
-		g.do(os.Remove(g.file(c, ms[6])))
-		must(g.s.Repair(g.Context(), ctxdir.CheckOptions{All: true}))
-	},
 	"edited": func(g *golden) {
 		c := g.new("edited")
-		ms := g.alone(c, 4)
+		ms := g.viewed(c, 4)
 		b := must(os.ReadFile(g.file(c, ms[1])))
 		b = bytes.Replace(b, []byte(`"content":"message`), []byte(`"content":"what a hand made of message`), 1)
 		g.do(os.WriteFile(g.file(c, ms[1]), b, 0o600))
 	},
 	"damaged-files": func(g *golden) {
 		c := g.new("damaged files")
-		ms := g.alone(c, 6)
+		ms := g.viewed(c, 6)
 		g.do(os.WriteFile(g.file(c, ms[1]), make([]byte, 300), 0o600))
 		g.do(os.Remove(g.file(c, ms[2])))
 		g.do(os.WriteFile(g.file(c, ms[4]), nil, 0o600))
 	},
-	"damaged-index": func(g *golden) {
-		c := g.new("damaged index")
-		g.alone(c, 6)
-		g.fill(c, "main", 3)
-		at := filepath.Join(g.dir, c.ID().String())
-		g.do(os.Remove(filepath.Join(at, "index.json")))
-		g.do(os.RemoveAll(filepath.Join(at, "index")))
-	},
-	"damaged-journal": func(g *golden) {
-		c := g.new("damaged journal")
+	"lost": func(g *golden) { // what a repair leaves of a message without another copy
+		c := g.new("lost")
 		g.fill(c, "main", 6)
-		for _, j := range must(filepath.Glob(filepath.Join(g.dir, c.ID().String(), "journal-*"))) {
-			b := must(os.ReadFile(j))
-			if i := bytes.Index(b, []byte("message 2")); i > 0 {
-				b[i] ^= 1
-				g.do(os.WriteFile(j, b, 0o600))
-			}
-		}
+		g.damage(c, "log-*", "message 2")
+		must(g.s.Repair(g.Context(), ctxdir.CheckOptions{All: true}))
+	},
+	"damaged-log": func(g *golden) {
+		c := g.new("damaged log")
+		g.fill(c, "main", 6)
+		g.damage(c, "log-*", "message 2")
+	},
+	"damaged-segment": func(g *golden) {
+		c := g.new("damaged segment")
+		g.fill(c, "main", 6)
+		g.do(c.Seal(g.Context()))
+		g.fill(c, "main", 1)
+		g.damage(c, "segments/*", "message 2")
 	},
 	"damaged-tail": func(g *golden) {
 		c := g.new("damaged tail")
 		g.fill(c, "main", 6)
-		j := must(filepath.Glob(filepath.Join(g.dir, c.ID().String(), "journal-*")))
-		b := must(os.ReadFile(j[len(j)-1]))
+		log := g.only(c, "log-*")
+		b := must(os.ReadFile(log))
 		end := len(bytes.TrimRight(b, "\n")) + 1
 		copy(b[end:], `{"chain":"0123456789abcdef","prev":"0123`) // what a crash leaves of a record
-		g.do(os.WriteFile(j[len(j)-1], b, 0o600))
+		g.do(os.WriteFile(log, b, 0o600))
 	},
 	"metadata": func(g *golden) {
 		c := must(g.s.Create(g.Context(), ctxdir.Metadata{Title: "metadata", State: json.RawMessage(`{"step":3,"n":1.0}`)}))
@@ -241,12 +233,34 @@ func (g *golden) fill(c *ctxdir.Context, branch string, n int) {
 	}
 }
 
-// alone fills a context so that message files are the only copies.
-func (g *golden) alone(c *ctxdir.Context, n int) []*ctxdir.Message {
+// viewed fills a context with messages that have their files.
+func (g *golden) viewed(c *ctxdir.Context, n int) []*ctxdir.Message {
 	g.fill(c, "main", n)
-	g.archive(c, ctxdir.ArchiveOptions{}) // leaves no journal
-	must(c.Unarchive(g.Context(), nil))
-	return must(must(c.Branch("main")).Range(g.Context(), 0, ctxdir.End))
+	g.do(c.Seal(g.Context()))
+	return must(c.Active().Range(g.Context(), 0, ctxdir.End))
+}
+
+// damage changes the first byte of a text, in a file of a context.
+func (g *golden) damage(c *ctxdir.Context, pattern, text string) {
+	g.Helper()
+	path := g.only(c, pattern)
+	b := must(os.ReadFile(path))
+	i := bytes.Index(b, []byte(text))
+	if i < 0 {
+		g.Fatalf("%s does not have %q", path, text)
+	}
+	b[i] ^= 1
+	g.do(os.WriteFile(path, b, 0o600))
+}
+
+// only returns the one file of a context that matches a pattern.
+func (g *golden) only(c *ctxdir.Context, pattern string) string {
+	g.Helper()
+	paths := must(filepath.Glob(filepath.Join(g.dir, c.ID().String(), pattern)))
+	if len(paths) != 1 {
+		g.Fatalf("%s: %q", pattern, paths)
+	}
+	return paths[0]
 }
 
 func (g *golden) archive(c *ctxdir.Context, o ctxdir.ArchiveOptions) {

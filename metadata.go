@@ -27,7 +27,7 @@ type Metadata struct {
 	UpdatedAt    time.Time
 	Extra        json.RawMessage // an object: members that this program does not know
 	Raw          json.RawMessage // the object in metadata.json, for display; ignored by Create and Update
-	Problem      error           // why the metadata may be stale; nil if a journal committed it. Ignored by Create and Update
+	Problem      error           // why the metadata may be stale; nil if it was committed. Ignored by Create and Update
 
 	from *ctxfolder.Metadata // the engine's object, which also has the lines
 }

@@ -225,7 +225,7 @@ func TestErrorsOfParts(t *testing.T) {
 	}
 	defer damaged.Close()
 	if m := damaged.Metadata(); m.Problem != nil || m.ActiveBranch != "main" {
-		t.Errorf("the journal has the metadata: %+v", m)
+		t.Errorf("the log has the metadata: %+v", m)
 	}
 	if _, err := s.ResolveItem(t.Context(), item.ID.String()[24:]); err != nil {
 		t.Errorf("an item by the part that lists show: %v", err)

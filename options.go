@@ -21,7 +21,7 @@ func engineOptions(opts []Option) []engine.Option {
 }
 
 // WithRelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a
-// power cut. A power cut may then lose the newest messages, and no others. By default one fdatasync of the journal
+// power cut. A power cut may then lose the newest messages, and no others. By default one fdatasync of the log
 // covers each message before its append returns.
 func WithRelaxedDurability() Option { return option(engine.WithDurability(engine.Relaxed)) }
 
@@ -41,10 +41,9 @@ func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTime
 // WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
 
-// WithFoldBytes sets the size of a journal, in bytes, at which the engine folds it into the index when commits pause;
-// with four times as much it does not wait for a pause. The default is 512 KiB. A negative size leaves folding to
-// [Context.Fold].
-func WithFoldBytes(bytes int64) Option { return option(engine.WithFoldBytes(bytes)) }
+// WithSealBytes sets the length of a log, in bytes, at which another one begins, so that the first is sealed. The default
+// is 1 MiB. With a negative length only [Context.Seal] seals.
+func WithSealBytes(bytes int64) Option { return option(engine.WithSealBytes(bytes)) }
 
 // WithTextThreshold sets the threshold, in bytes: a text of at least this length moves to a blob. 0 moves every string,
 // a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64 of 256 bytes

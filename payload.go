@@ -16,8 +16,7 @@ import (
 // [Payload] has it: anything else is [ErrInvalid].
 //
 // It reads the blobs of the store, and fails with [ErrNotExist] when none has the hash. The payload of a message that was
-// appended a moment ago may still be in the journal alone, until [Context.Flush], and that of an archived message in its
-// pack alone. [Message.Open] finds both.
+// appended a moment ago may still be in the log alone, until that is sealed. [Message.Open] finds it.
 func (s *Store) OpenPayload(ctx context.Context, sha256 string) (io.ReadCloser, int64, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, 0, payloadError(err)

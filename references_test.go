@@ -78,7 +78,7 @@ func TestReferencesStay(t *testing.T) {
 	r, ctx := newReferring(t), context.Background()
 	r.check("after an append", r.c, "main", someReferences)
 	r.reopen()
-	r.check("after a fold", r.c, "main", someReferences)
+	r.check("after a seal", r.c, "main", someReferences)
 	fork, err := r.c.Active().Fork(ctx, "fork", 1)
 	r.must(nil, err)
 	r.check("on a fork", r.c, "fork", someReferences)
@@ -103,12 +103,12 @@ func TestReferencesStay(t *testing.T) {
 	r.must(nil, r.c.Close())
 	r.must(r.s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{r.c.ID()}}))
 	r.reopen()
-	r.check("in a pack", r.c, "main", someReferences)
+	r.check("archived", r.c, "main", someReferences)
 	r.must(r.c.Unarchive(ctx, nil))
-	r.check("out of a pack", r.c, "main", someReferences)
+	r.check("no longer archived", r.c, "main", someReferences)
 
-	for _, damage := range []string{"index.json", "index", "journal-*"} {
-		r.must(nil, r.c.Fold(ctx))
+	for _, damage := range []string{"metadata.json", "messages"} {
+		r.must(nil, r.c.Seal(ctx))
 		r.must(nil, r.c.Close())
 		found, _ := filepath.Glob(filepath.Join(r.s.Info().Path, r.c.ID().String(), damage))
 		if len(found) == 0 {

@@ -14,7 +14,7 @@
 // a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
 // destroys a message: messages that no branch shows stay for a grace period, in which the trash lists them.
 //
-// When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Several
+// When an append returns, the message is durable: one fdatasync of the context's log has covered it. Several
 // processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before
 // it is durable.
 //
@@ -109,9 +109,9 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return newContext(s.e.Create(ctx, *e))
 }
 
-// Context opens a context. It reads metadata.json, index.json and the journal since the last fold, so its cost does not
-// depend on the length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: the
-// journal has the metadata.
+// Context opens a context. It reads metadata.json and the logs that are not sealed, so its cost does not depend on the
+// length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: a log or segment has the
+// metadata.
 //
 // If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
 // [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be
@@ -160,7 +160,7 @@ type Summary struct {
 	ActiveBranch string
 	Messages     int64 // shown by at least one branch, each counted once
 	Bytes        int64 // of the messages and of metadata.json
-	Archived     int64 // bytes of the messages that are in packs
+	Archived     int64 // bytes of the messages without files
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Legacy       string // the format of a legacy context, "legacy" or "legacy-split"; empty for a context of this format

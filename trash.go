@@ -26,8 +26,7 @@ type Item struct {
 	Reason    string
 	RemovedAt time.Time
 	Purged    bool         // removed for good
-	Messages  int64        // of a restored line: number of messages that were restored, or existed already
-	Missing   int64        // of a restored line: number of positions without a message in the trash, of a store of the format before
+	Messages  int64        // of a restored line
 	Problem   error        // why the item cannot be read or restored, or why Message could not be examined
 	Line      *RemovedLine // of a line in the trash; nil for other kinds
 }
@@ -127,7 +126,7 @@ type RemoveOptions struct {
 	Failed func(error) // of a purge: receives the error of each item that failed; if set, the returned error omits these failures
 }
 
-// Erase removes messages of a context for good: their files, all versions in journals, packs and trash, copies of the
+// Erase removes messages of a context for good: their files, all versions in logs, segments and trash, copies of the
 // context in the store's trash, and payloads that nothing else refers to. The positions stay; readers find the messages
 // unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
@@ -204,12 +203,12 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 //
 //   - [ErrNotExist] if there is no such item
 //   - [ErrExist] if the context exists
-//   - [ErrPosition] if another item, which the error names, has to be restored first
-//   - [ErrConflict] if other messages have the positions
+//   - [ErrPosition] for an old version of a message that is gone
+//   - [ErrConflict] if another message has its position
 //   - [ErrInvalid] for an item that cannot be restored
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
 	r, err := trash.Restore(ctx, s.e, id)
 	return Item{
-		ID: r.Item, Context: r.Context, Kind: r.Kind, Name: r.Branch, Path: r.Path, Bytes: r.Bytes, Messages: r.Messages, Missing: r.Missing,
+		ID: r.Item, Context: r.Context, Kind: r.Kind, Name: r.Branch, Path: r.Path, Bytes: r.Bytes, Messages: r.Messages,
 	}, wrap(err)
 }

@@ -16,7 +16,7 @@ const (
 	EventBranch   = "branch"
 	EventMessage  = "message"
 	EventMetadata = "metadata"
-	EventResync   = "resync" // the journals no longer have the commits; the event describes the present state; later events continue from it
+	EventResync   = "resync" // commits are missing or damaged; the event describes the present state; later events continue from it
 )
 
 // Event is a change in a store.
@@ -45,10 +45,10 @@ type Event struct {
 	Branches []BranchInfo
 }
 
-// Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the journals;
-// hints of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a
-// slow follower costs no memory. A follower that falls behind the oldest journal gets an [EventResync]. A commit may be
-// yielded shortly before it is durable.
+// Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the history; hints
+// of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a slow
+// follower costs no memory. Where commits are missing or damaged, it yields an [EventResync]. A commit may be yielded
+// shortly before it is durable. A message of an older commit that was replaced since then is the present version.
 type Watcher struct {
 	// Polling says why the watcher polls: the system does not watch folders, or its limits are reached. It is nil while
 	// the system watches. A polling watcher yields no edits by hand.
@@ -62,13 +62,6 @@ type Watcher struct {
 // of Watch; Close releases the watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(follow.WatchContext(ctx, c.e, from))
-}
-
-// OldestSequence returns the number of the oldest commit after which the journals have every commit: [Context.Watch]
-// from there or later yields no [EventResync]. Journals are removed once what they hold is safe in files.
-func (c *Context) OldestSequence(ctx context.Context) (uint64, error) {
-	n, err := follow.Oldest(ctx, c.e)
-	return n, wrap(err)
 }
 
 // Watch follows every context of the store from now on, and the creation and removal of contexts.

@@ -152,18 +152,18 @@ func TestDamagedContext(t *testing.T) {
 	if _, err := k.store.Archive(t.Context(), ctxdir.ArchiveOptions{Contexts: []uuid.UUID{k.id(damaged)}}); err != nil {
 		t.Fatal(err)
 	}
-	packs, err := filepath.Glob(filepath.Join(k.store.Info().Path, damaged, "archive", "*"))
-	if err != nil || len(packs) != 1 {
-		t.Fatal(packs, err)
+	segments, err := filepath.Glob(filepath.Join(k.store.Info().Path, damaged, "segments", "*.zst"))
+	if err != nil || len(segments) != 1 {
+		t.Fatal(segments, err)
 	}
-	b, err := os.ReadFile(packs[0])
+	b, err := os.ReadFile(segments[0])
 	if err != nil {
 		t.Fatal(err)
 	}
 	for i := range 16 {
-		b[len(b)/4+i] ^= 0xff
+		b[40+i] ^= 0xff // in the first frame
 	}
-	if err := os.WriteFile(packs[0], b, 0o600); err != nil {
+	if err := os.WriteFile(segments[0], b, 0o600); err != nil {
 		t.Fatal(err)
 	}
 	s, err := ctxdir.Open(k.store.Info().Path) // it has nothing in memory

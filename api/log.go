@@ -9,11 +9,11 @@ import (
 
 type changeList struct {
 	Changes  []record.Change `json:"changes"`
-	Unlisted uint64          `json:"unlisted"`       // commits before the first that the journals have
+	Unlisted uint64          `json:"unlisted"`       // commits up to this one, some of which are missing or damaged
 	Next     uint64          `json:"next,omitempty"` // continue after this commit
 }
 
-// listChanges lists the changes of a context that its journals have, in order. A page ends with a whole commit.
+// listChanges lists the changes of a context, in order. A page ends with a whole commit.
 func (x *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	after, limit := uint64(p.number("after", 0)), p.limit(listed, maxListed)
@@ -25,12 +25,11 @@ func (x *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 		if err := c.Refresh(ctx); err != nil {
 			return err
 		}
-		oldest, err := c.OldestSequence(ctx)
-		if err != nil {
-			return err
+		list := changeList{Changes: []record.Change{}}
+		if after == 0 {
+			list.Changes = append(list.Changes, record.OfCreation(c.Metadata()))
 		}
-		list := changeList{Changes: []record.Change{}, Unlisted: oldest}
-		events, err := c.Watch(ctx, max(after, oldest))
+		events, err := c.Watch(ctx, after)
 		if err != nil {
 			return err
 		}
@@ -39,7 +38,7 @@ func (x *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 			if err != nil {
 				return err
 			}
-			if e.Kind == ctxdir.EventResync { // a fold removed journals meanwhile
+			if e.Kind == ctxdir.EventResync { // those before are damaged
 				list.Unlisted = e.Seq
 				continue
 			}

@@ -9,7 +9,7 @@ import (
 )
 
 // frame is the content of a message frame. The last user to release it makes its memory available for another frame:
-// a walk through a pack decodes one after the other.
+// a walk through a segment decodes one after the other.
 type frame struct {
 	content []byte
 	users   atomic.Int32
@@ -39,29 +39,34 @@ func (f *frame) own(r *Row) ([]byte, error) {
 // packedFrames holds frames while they are decoded.
 var packedFrames = sync.Pool{New: func() any { return new([]byte) }}
 
-// frame returns a segment's message frame until release.
-func (p *Pack) frame(n int64, s *segment) (*frame, error) {
-	if f, ok := p.frames.get(n); ok {
+// frame returns a block's message frame until release.
+func (s *Segment) frame(n int64, b *block) (*frame, error) {
+	if f, ok := recentFrames.get(blockOf{s, n}); ok {
 		return f, nil
 	}
-	packed := packedFrames.Get().(*[]byte)
-	defer packedFrames.Put(packed)
-	b := slices.Grow((*packed)[:0], int(s.packed))[:s.packed] // at most maxFrame, and within the file
-	if s.packed <= FrameSize {
-		*packed = b
+	pooled := packedFrames.Get().(*[]byte)
+	defer packedFrames.Put(pooled)
+	packed := slices.Grow((*pooled)[:0], int(b.packed))[:b.packed] // at most maxFrame, and within the file
+	if b.packed <= 2*FrameSize {
+		*pooled = packed
 	}
-	if err := readAt(p.file, b, s.offset); err != nil {
+	if err := readAt(s.file, packed, b.offset); err != nil {
 		return nil, err
 	}
 	f := spareFrames.Get().(*frame)
 	f.take()
-	content, err := decode(b, s.content, f.content)
+	content, err := f.content[:0], error(nil)
+	if b.packed > 0 {
+		content, err = decode(packed, b.content, f.content)
+	} else if b.content != 0 {
+		err = damaged("its messages are missing")
+	}
 	if err != nil {
 		f.release()
-		return nil, fmt.Errorf("segment %d: %w", n, err)
+		return nil, fmt.Errorf("block %d: %w", n, err)
 	}
 	if f.content = content; cap(content) <= FrameSize {
-		p.frames.put(n, f)
+		recentFrames.put(blockOf{s, n}, f)
 	}
 	return f, nil
 }

@@ -13,15 +13,16 @@ import (
 	"github.com/klauspost/compress/zstd"
 )
 
-// Every skippable frame of a pack begins with the magic number and the length of the rest, 4 bytes each, then its kind.
+// Every skippable frame of a segment begins with the magic number and the length of the rest, 4 bytes each, then its kind.
 const (
 	skipMagic = 0x184D2A50
 	zstdMagic = 0xFD2FB528
 
-	kindPack     = "ctxpack1" // the head of the file
-	kindRows     = "ctxrows1" // the rows of the message frame before it
-	kindPayloads = "ctxload1" // payloads that the messages refer to
-	kindTables   = "ctxtabl1" // directory, id table, payload table and footer
+	kindSegment = "ctxsegm1" // the head of the file
+	kindRows    = "ctxrows1" // the rows of the message frame before it
+	kindOthers  = "ctxothr1" // records that are no messages
+	kindState   = "ctxstat1" // the state of the context after the last record
+	kindTables  = "ctxtabl1" // the tables and the footer
 
 	kindSize = 8
 	skipHead = 8 + kindSize
@@ -32,9 +33,10 @@ const (
 const (
 	maxBlock = 128 << 10
 	// maxFrame is the greatest length of a message frame: its content in uncompressed blocks.
-	maxFrame = 65 << 20
+	maxFrame = MaxMessage + MaxMessage/64
 	// windowSize is how far back compression looks: over the whole of a common frame.
 	windowSize = 2 << 20
+	windowByte = (21 - 10) << 3 // a window of 2^21 bytes, in the head of a frame
 )
 
 // appendSkip appends the head of a skippable frame with n bytes after its kind.
@@ -69,34 +71,89 @@ func placedSum(b []byte, at int64) uint64 {
 	return h.Sum64()
 }
 
-// rowsSummed reports whether a frame of rows at an offset ends in the sum of everything after its length.
-func rowsSummed(b []byte, at int64) bool {
+// placed reports whether a skippable frame at an offset ends in the sum of everything after its length.
+func placed(b []byte, at int64) bool {
 	n := len(b) - sumSize
 	return n >= skipHead && binary.LittleEndian.Uint64(b[n:]) == placedSum(b[8:n], at)
 }
 
-func newEncoder(level zstd.EncoderLevel, atOnce int) *zstd.Encoder {
+// Level says how frames are compressed.
+type Level int
+
+// The levels. Store keeps the bytes as they are, for segments that are soon rewritten.
+const (
+	Store Level = iota
+	Fast
+	Best
+)
+
+// Compressor compresses the frames of several writers, at most as many at the same time as NewCompressor says.
+type Compressor struct {
+	zstd *zstd.Encoder // nil: it stores
+}
+
+// NewCompressor returns a compressor for writers of several goroutines. It holds no goroutine and needs no Close. Each
+// frame that is being compressed takes about 2 MiB at the level Fast, and 40 MiB at Best.
+func NewCompressor(level Level, atOnce int) *Compressor {
+	of := zstd.SpeedFastest
+	switch level {
+	case Store:
+		return &Compressor{}
+	case Best:
+		of = zstd.SpeedBestCompression
+	}
 	e, err := zstd.NewWriter(nil,
-		zstd.WithEncoderLevel(level),
+		zstd.WithEncoderLevel(of),
 		zstd.WithWindowSize(windowSize),
 		zstd.WithEncoderConcurrency(atOnce), // EncodeAll begins no goroutine: a dropped encoder needs no Close
-		zstd.WithEncoderCRC(true),
+		zstd.WithEncoderCRC(true),           // see proven
 	)
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return e
+	return &Compressor{e}
 }
 
-// Compressor compresses the frames of several writers, at most as many at the same time as NewCompressor says. Each takes
-// about 40 MiB for its tables.
-type Compressor struct{ zstd *zstd.Encoder }
-
-// NewCompressor returns a compressor for writers of several goroutines. It holds no goroutine and needs no Close.
-func NewCompressor(atOnce int) *Compressor {
-	// The level is measured: see docs/DESIGN.md.
-	return &Compressor{newEncoder(zstd.SpeedBestCompression, atOnce)}
+// appendFrame appends content as one frame.
+func (c *Compressor) appendFrame(b, content []byte) []byte {
+	if c.zstd != nil {
+		return c.zstd.EncodeAll(content, b)
+	}
+	return appendStored(b, content)
 }
+
+// appendStored appends content as a frame of uncompressed blocks: see RFC 8878, 3.1.1.
+func appendStored(b, content []byte) []byte {
+	b = le.AppendUint32(b, zstdMagic)
+	if len(content) > windowSize {
+		b = append(b, 0x84, windowByte) // a window: decoders refuse one of the whole size; 4 bytes with the size; a checksum
+	} else {
+		b = append(b, 0xa4) // a single segment: the window is the size; 4 bytes with the size; a checksum
+	}
+	b = le.AppendUint32(b, uint32(len(content)))
+	sum := uint32(xxhash.Sum64(content))
+	for {
+		n := min(len(content), maxBlock)
+		v := uint32(n) << 3
+		if n == len(content) {
+			v |= 1 // the last block
+		}
+		b = append(b, byte(v), byte(v>>8), byte(v>>16))
+		if b = append(b, content[:n]...); n == len(content) {
+			return le.AppendUint32(b, sum)
+		}
+		content = content[n:]
+	}
+}
+
+// proven reports whether a frame, of which b has the end at least, ends in the checksum of its content. Without rows,
+// nothing else shows that a message is as it was written.
+func proven(b, content []byte) bool {
+	return len(b) >= 4 && le.Uint32(b[len(b)-4:]) == uint32(xxhash.Sum64(content))
+}
+
+// isStored reports whether a frame was appended by appendStored.
+func isStored(packed, content int64) bool { return packed > content }
 
 // undeclared is the most that a frame without a declared size may hold: encoders omit the size below 256 bytes.
 const undeclared = 255
@@ -130,7 +187,7 @@ func decode(b []byte, size int64, into []byte) ([]byte, error) {
 	}
 	content, err := unzstd.All(b, into)
 	if err != nil {
-		return nil, damaged("frame: %v", err)
+		return nil, damaged("the frame does not decompress")
 	}
 	if n := int64(len(content)); size >= 0 && n != size || h.HasFCS && n != room {
 		return nil, damaged("frame holds %d bytes instead of the declared ones", n)
@@ -138,14 +195,14 @@ func decode(b []byte, size int64, into []byte) ([]byte, error) {
 	return content, nil
 }
 
-// frameHeader reads a frame header. It requires a checksum, no dictionary, and at most the size of a message.
+// frameHeader reads a frame header. It requires no dictionary, and at most the size of a message.
 func frameHeader(b []byte) (h zstd.Header, err error) {
 	if err := h.Decode(b); err != nil {
-		return h, damaged("frame: %v", err)
+		return h, damaged("the frame has no valid head")
 	}
 	switch {
-	case h.Skippable || !h.HasCheckSum || h.DictionaryID != 0:
-		return h, damaged("not a frame of a pack")
+	case h.Skippable || h.DictionaryID != 0:
+		return h, damaged("not a frame of a segment")
 	case h.HasFCS && h.FrameContentSize > MaxMessage+1:
 		return h, fmt.Errorf("%w: frame declares %d bytes: %w", ErrDamaged, h.FrameContentSize, vfs.ErrTooLarge)
 	}

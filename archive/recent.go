@@ -1,6 +1,9 @@
 package archive
 
-import "sync"
+import (
+	"slices"
+	"sync"
+)
 
 // recent keeps the few values that were used last. It is safe for concurrent use; its values never change.
 type recent[K comparable, V any] struct {
@@ -47,13 +50,30 @@ func (r *recent[K, V]) put(key K, v V) {
 	r.used[0] = recentItem[K, V]{key, v}
 }
 
-func (r *recent[K, V]) clear() {
+// clear removes the values of some keys.
+func (r *recent[K, V]) clear(of func(K) bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	for _, k := range r.used {
+	r.used = slices.DeleteFunc(r.used, func(k recentItem[K, V]) bool {
+		if goes := of(k.key); !goes {
+			return false
+		}
 		if r.evicted != nil {
 			r.evicted(k.value)
 		}
-	}
-	r.used = nil
+		return true
+	})
 }
+
+// blockOf is a block of a segment.
+type blockOf struct {
+	s *Segment
+	n int64
+}
+
+// The values that all segments together keep: a context has some fifty of them, and a process many contexts. A common frame
+// has 1 MiB, and the rows of its messages as much.
+var (
+	recentFrames = recent[blockOf, *frame]{limit: 8, kept: (*frame).take, evicted: (*frame).release}
+	recentRows   = recent[blockOf, *blockRows]{limit: 16}
+)

@@ -2,82 +2,61 @@ package archive
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"io"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/zstd"
 )
 
-// Salvage opens a pack with a damaged footer, damaged tables or a missing end. It reads the whole file, as [Scan] does,
-// and rebuilds the tables in memory. They take 5 bytes per message and 50 per segment and payload, and five times that
-// during the rebuild. Salvage does not change the file.
+// Salvage opens a segment with a damaged footer, damaged tables or a missing end. It reads the whole file, trusts no
+// table, and makes the tables in memory: blocks and other records describe themselves. Salvage does
+// not change the file.
 //
-// The pack holds the results of the scan: intact messages and payloads, and messages of which only the rows are intact.
-// Reading the latter gives [ErrDamaged]. If zstd recompressed the file, Salvage compresses the messages again, in
-// memory of about the size of the file. It omits messages out of order, which no [Writer] writes. A file without
-// recognisable content, even an empty one, gives an empty pack. Verify reports tables that are missing from the file.
-//
-// The error wraps fs.ErrNotExist, or [ErrVersion] if the footer, or the head of a pack with a damaged footer, is of
-// another version. Otherwise it is an error of reading the file.
-func Salvage(fsys vfs.FS, name string) (*Pack, error) {
-	f, size, err := openDamaged(fsys, name)
+// The segment then has the intact messages and records, and the rows of messages that are damaged: to read
+// those gives [ErrDamaged]. Its state, and the places where it begins and ends, are those of the file's state; if that is
+// damaged too, the error wraps ErrDamaged. It wraps fs.ErrNotExist if there is no file, and [ErrVersion] if the file is
+// of another version. Otherwise it is an error of reading the file.
+func Salvage(fsys vfs.FS, name string) (*Segment, error) {
+	s, err := SalvageRest(fsys, name)
+	if err == nil && s.foot.state == 0 {
+		_ = s.Close()
+		return nil, s.wrap(damaged("neither a footer nor a state"))
+	}
+	return s, err
+}
+
+// SalvageRest is [Salvage] for a segment whose state may be damaged, too. Then [Segment.State] fails, and where the segment
+// begins and ends is zero.
+func SalvageRest(fsys vfs.FS, name string) (*Segment, error) {
+	f, size, err := openFile(fsys, name)
 	if err != nil {
 		return nil, err
 	}
-	p, err := salvage(name, f, size)
+	s, err := salvage(name, f, size)
 	if err != nil {
 		_ = f.Close()
-		return nil, fmt.Errorf("pack %s: %w", name, err)
+		return nil, fmt.Errorf("segment %s: %w", name, err)
 	}
-	return p, nil
+	return s, nil
 }
 
-// MayHold reports whether a damaged part that [Salvage] and [Scan] cannot identify may hold one of the ids.
-func MayHold(fsys vfs.FS, name string, ids map[uuid.UUID]bool) (bool, error) {
-	p, err := Open(fsys, name)
-	if err != nil {
-		if isDamage(err) {
-			return true, nil
-		}
-		return false, err
-	}
-	defer p.Close() //nolint:errcheck // the file was only read
-	for id := range ids {
-		for _, err := range p.LookupID(id) {
-			if err != nil {
-				if isDamage(err) {
-					err = nil
-				}
-				return err == nil, err
-			}
-		}
-	}
-	return false, nil
-}
-
-func salvage(name string, f vfs.File, size int64) (*Pack, error) {
+func salvage(name string, f vfs.File, size int64) (*Segment, error) {
 	if err := checkVersion(f, size); err != nil {
 		return nil, err
 	}
-	t := salvageTables{size: size}
-	s := scanner{file: f, size: size, yield: func(p *piece) bool { t.add(p); return true }}
+	s := &scanner{file: f, size: size}
 	if err := s.run(); err != nil {
 		return nil, err
 	}
-	// The writer adds no payload twice, but a file that holds a pack in a payload may repeat one.
-	slices.SortFunc(t.payloads, func(a, b payload) int { return bytes.Compare(a.sum[:], b.sum[:]) })
-	t.payloads = slices.CompactFunc(t.payloads, func(a, b payload) bool { return a.sum == b.sum })
-	file := &withTables{File: f, size: size, tables: t.frames}
-	foot, err := t.write(size+int64(len(t.frames)), func(b []byte) error { file.tables = append(file.tables, b...); return nil })
+	file := &withTables{File: f, size: size}
+	foot, err := s.write(s.foot, size, func(b []byte) error { file.tables = append(file.tables, b...); return nil })
 	if err != nil {
 		return nil, err
 	}
-	return newPack(name, file, size, foot), nil
+	salvaged := newSegment(name, file, size, foot)
+	salvaged.stateEnd = s.stateEnd
+	return salvaged, nil
 }
 
 // checkVersion returns ErrVersion if the footer, or else the head, is of another version.
@@ -87,7 +66,7 @@ func checkVersion(r io.ReaderAt, size int64) error {
 		if err := readAt(r, b, size-footerSize); err != nil {
 			return err
 		}
-		if _, err := parseFooter(b, size); err == nil || errors.Is(err, ErrVersion) {
+		if _, err := parseFooter(b, size); err == nil || isVersion(err) {
 			return err
 		}
 	}
@@ -95,70 +74,228 @@ func checkVersion(r io.ReaderAt, size int64) error {
 	if err := readAt(r, b, 0); err != nil {
 		return err
 	}
-	if len(b) == skipHead && binary.LittleEndian.Uint32(b) == skipMagic && otherVersion(b[8:]) {
+	if len(b) == skipHead && le.Uint32(b) == skipMagic && otherVersion(b[8:]) {
 		return ErrVersion
 	}
 	return nil
 }
 
-// salvageTables holds the results of a scan as tables.
-type salvageTables struct {
+// scanner reads a file in sequence. A part counts if its placed sum is right, so that a segment inside a message is not
+// taken for a part of this one. A message frame has no such sum: it counts if whole rows follow it, or if it directly
+// follows what is known.
+type scanner struct {
+	file io.ReaderAt
+	size int64
+
 	tables
-	size    int64 // of the file
-	last    Row
-	frames  []byte // of recompressed messages, as if appended to the file
-	encoder *zstd.Encoder
+	foot     footer // what is known of it
+	stateEnd int64
+	last     Row
+	known    int64 // where the last known part ends
+	frame    part  // the message frame to which the next rows belong
 }
 
-func (s *salvageTables) add(p *piece) {
-	switch {
-	case p.group != nil && p.err == nil:
-		for i, sum := range p.group.sums {
-			if _, err := p.group.payload(int64(i), sum); err == nil && len(s.payloads) < MaxCount {
-				s.payloads = append(s.payloads, payload{sum, p.at.offset, p.at.packed, int64(i)})
+func (s *scanner) run() error {
+	for at := int64(0); at < s.size; {
+		length, err := s.part(at)
+		if err != nil {
+			return err
+		}
+		if length == 0 {
+			if length, err = s.skip(at); err != nil {
+				return err
 			}
 		}
-	case s.follow(p.rows):
-		at := p.at
-		if p.foreign {
-			at = s.compress(p.content)
-		}
-		at.line, at.position, at.first = p.rows[0].Line, p.rows[0].Position, int64(len(s.ids))
-		if !at.sane(s.size + int64(len(s.frames))) {
-			return
-		}
-		s.segments = append(s.segments, at)
-		for i := range p.rows {
-			s.addRow(&p.rows[i])
-		}
-		s.last = p.rows[len(p.rows)-1]
+		at += length
 	}
+	return nil
 }
 
-// compress makes a pack's frame of messages from a frame that does not allow reading a part of it.
-func (s *salvageTables) compress(content []byte) segment {
-	if s.encoder == nil {
-		s.encoder = newEncoder(zstd.SpeedFastest, 1)
+// part reads the part at an offset and returns its length, or 0 if there is none.
+func (s *scanner) part(at int64) (length int64, err error) {
+	var head [zstd.HeaderMaxSize]byte
+	b := head[:min(int64(len(head)), s.size-at)]
+	if err := readAt(s.file, b, at); err != nil || len(b) < skipHead {
+		return 0, err
 	}
-	at := segment{offset: s.size + int64(len(s.frames)), content: int64(len(content))}
-	s.frames = s.encoder.EncodeAll(content, s.frames)
-	at.packed = s.size + int64(len(s.frames)) - at.offset
-	return at
+	switch le.Uint32(b) {
+	case zstdMagic:
+		return s.messages(at, b)
+	case skipMagic:
+		return s.skippable(at, b)
+	}
+	return 0, nil
 }
 
-// follow reports whether rows is not empty, ascends, and comes after all rows so far.
-func (s *salvageTables) follow(rows []Row) bool {
+// messages reads a message frame. If its rows are damaged, it makes them from the messages.
+func (s *scanner) messages(at int64, head []byte) (int64, error) {
+	h, err := frameHeader(head)
+	var length int64
+	if err == nil {
+		length, _, err = frameLength(s.file, at, s.size, maxFrame, &h)
+	}
+	end := at + length
+	var next []byte
+	if err == nil {
+		next, err = s.rowsAt(end)
+	}
+	switch {
+	case isDamage(err) || err == nil && at != s.known && !placed(next, end):
+		return 0, nil
+	case err != nil:
+		return 0, err
+	case placed(next, end):
+		s.frame = part{at, end}
+		return length, nil
+	}
+	b := make([]byte, length) // at most maxFrame, and within the file
+	if err := readAt(s.file, b, at); err != nil {
+		return 0, err
+	}
+	content, err := decode(b, -1, nil)
+	if err != nil || !proven(b, content) {
+		if isDamage(err) {
+			err = nil
+		}
+		return 0, err
+	}
+	s.add(block{offset: at, packed: length, content: int64(len(content))}, linesOf(content, 0))
+	s.known = end
+	return length, nil
+}
+
+// rowsAt returns what looks like a frame of rows at an offset.
+func (s *scanner) rowsAt(at int64) ([]byte, error) {
+	var head [skipHead]byte
+	if at+skipHead > s.size {
+		return nil, nil
+	}
+	if err := readAt(s.file, head[:], at); err != nil {
+		return nil, err
+	}
+	length := 8 + int64(le.Uint32(head[4:]))
+	if le.Uint32(head[:]) != skipMagic || string(head[8:]) != kindRows || length < skipHead || length > maxRows || at+length > s.size {
+		return nil, nil
+	}
+	b := make([]byte, length) // at most maxRows, and within the file
+	return b, readAt(s.file, b, at)
+}
+
+func (s *scanner) skippable(at int64, head []byte) (int64, error) {
+	length := 8 + int64(le.Uint32(head[4:]))
+	most, kind := int64(0), string(head[8:skipHead])
+	switch kind {
+	case kindRows:
+		most = maxRows
+	case kindOthers, kindState:
+		most = maxOthers
+	case kindSegment:
+		if at == 0 && length == skipHead {
+			s.known = length
+			return length, nil
+		}
+	}
+	if length < skipHead || length > s.size-at || length > most {
+		return 0, nil
+	}
+	b := make([]byte, length) // at most maxOthers, and within the file
+	if err := readAt(s.file, b, at); err != nil {
+		return 0, err
+	}
+	if !placed(b, at) {
+		return 0, nil
+	}
+	switch kind {
+	case kindRows:
+		s.rows(at, b)
+	default:
+		s.records(at, b, kind)
+	}
+	s.known = at + length
+	return length, nil
+}
+
+// rows takes rows with the message frame before them. If that is damaged, it is somewhere behind the last known part.
+func (s *scanner) rows(at int64, b []byte) {
+	rows, _, content, err := parseRowsFrame(b, 0, MaxCount)
+	if err != nil {
+		return
+	}
+	from := max(s.known, at-maxFrame)
+	switch {
+	case content == 0:
+		from = at
+	case s.frame.to == at:
+		from = s.frame.from
+	}
+	s.add(block{offset: from, packed: at - from, content: content, rows: int64(len(b))}, rows)
+}
+
+// add adds a block unless its rows do not come after all rows so far.
+func (s *scanner) add(b block, rows []Row) {
 	prev := &s.last
 	for i := range rows {
-		if len(s.ids)+i > 0 && prev.compare(rows[i].Line, rows[i].Position) >= 0 {
-			return false
+		if len(s.ids)+i > 0 && !rows[i].follows(prev) {
+			return
 		}
 		prev = &rows[i]
 	}
-	return len(rows) > 0 && len(s.ids)+len(rows) <= MaxCount
+	if len(rows) == 0 || len(s.ids)+len(rows) > MaxCount {
+		return
+	}
+	b.line, b.position, b.first = rows[0].Line, rows[0].Position, int64(len(s.ids))
+	if !b.sane(s.size) {
+		return
+	}
+	s.blocks = append(s.blocks, b)
+	for i := range rows {
+		s.addRow(&rows[i])
+	}
+	s.last = rows[len(rows)-1]
 }
 
-// withTables is a file with other tables and frames appended after its end.
+// records takes a frame of other records, or the state.
+func (s *scanner) records(at int64, b []byte, kind string) {
+	content, err := decode(b[skipHead:len(b)-sumSize], -1, nil)
+	switch {
+	case err != nil:
+	case kind == kindState:
+		if len(content) >= placeSize {
+			s.foot.parsePlace(content)
+			s.foot.state, s.stateEnd = at, at+int64(len(b))
+		}
+	default:
+		d := rowReader{b: content, ok: true}
+		d.take(1)
+		seq := uint64(d.uvarint(1 << 62))
+		if n := len(s.others); d.ok && len(s.others) < MaxCount && (n == 0 || s.others[n-1].seq < seq) {
+			s.others = append(s.others, otherFrame{seq, at, int64(len(b)), int64(len(content))})
+		}
+	}
+}
+
+// skip returns the distance from an offset to the next possible part.
+func (s *scanner) skip(at int64) (int64, error) {
+	const step = 64 << 10
+	b := make([]byte, step)
+	for from := at + 1; from < s.size; from += step - 3 {
+		b = b[:min(step, s.size-from)]
+		if err := readAt(s.file, b, from); err != nil {
+			return 0, err
+		}
+		for i := range max(len(b)-3, 0) {
+			if m := le.Uint32(b[i:]); m == skipMagic || m == zstdMagic {
+				return from + int64(i) - at, nil
+			}
+		}
+		if b[len(b)-1] == 0 { // no part begins with a zero byte
+			from = max(from, vfs.NextData(s.file, from+int64(len(b)), s.size)-(step-3))
+		}
+	}
+	return s.size - at, nil
+}
+
+// withTables is a file with other tables after its end.
 type withTables struct {
 	vfs.File
 	size   int64

@@ -1,8 +1,13 @@
 package archive
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
+	"errors"
+	"slices"
 
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
 
@@ -20,11 +25,23 @@ type shape struct {
 	head  int64 // bytes of a page before its entries
 }
 
-var (
-	directoryShape = shape{width: directoryWidth, each: 64}
-	idShape        = shape{width: idWidth, each: 512, head: int64(len(uuid.UUID{}))}
-	payloadShape   = shape{width: payloadWidth, each: 64}
+// The tables, in their order in the file.
+const (
+	directory = iota
+	ids
+	spans
+	joints
+	others
+	tableCount
 )
+
+var shapes = [tableCount]shape{
+	directory: {width: 16 + 8 + 4 + 8 + 4 + 4 + 4, each: 64},
+	ids:       {width: 2 + 3, each: 512, head: int64(len(uuid.UUID{}))},
+	spans:     {width: 16 + 8 + 8 + 16 + 16, each: 64},
+	joints:    {width: 8 + 8, each: 128},
+	others:    {width: 8 + 8 + 4 + 4, each: 64},
+}
 
 func (t *table) pages() int64 { return (t.count + t.shape.each - 1) / t.shape.each }
 
@@ -38,53 +55,51 @@ func (t *table) page(n int64) (at, size, entries int64) {
 	return t.at + n*(s.head+s.each*s.width+sumSize), s.head + entries*s.width + sumSize, entries
 }
 
-// segment is an entry of the directory. It locates a message frame and its rows.
-type segment struct {
+// block is an entry of the directory. It locates a message frame and its rows.
+type block struct {
 	line     uuid.UUID // of the first row
 	position int64
-	first    int64 // number of rows in the segments before it
+	first    int64 // number of rows in the blocks before it
 	offset   int64 // of the frame; its rows follow
-	packed   int64 // length of the frame
+	packed   int64 // length of the frame; 0 if all its messages are gone
 	content  int64 // length of the decoded content
 	rows     int64 // length of the skippable frame with the rows
 }
 
-const directoryWidth = 16 + 8 + 4 + 8 + 4 + 4 + 4
+var le = binary.LittleEndian
 
-func (s *segment) append(b []byte) []byte {
+func (s *block) append(b []byte) []byte {
 	b = append(b, s.line[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.position))
-	b = binary.LittleEndian.AppendUint32(b, uint32(s.first))
-	b = binary.LittleEndian.AppendUint64(b, uint64(s.offset))
-	b = binary.LittleEndian.AppendUint32(b, uint32(s.packed))
-	b = binary.LittleEndian.AppendUint32(b, uint32(s.content))
-	return binary.LittleEndian.AppendUint32(b, uint32(s.rows))
+	b = le.AppendUint64(b, uint64(s.position))
+	b = le.AppendUint32(b, uint32(s.first))
+	b = le.AppendUint64(b, uint64(s.offset))
+	b = le.AppendUint32(b, uint32(s.packed))
+	b = le.AppendUint32(b, uint32(s.content))
+	return le.AppendUint32(b, uint32(s.rows))
 }
 
-func parseSegment(b []byte) (s segment) {
+func parseBlock(b []byte) (s block) {
 	copy(s.line[:], b)
-	s.position = int64(binary.LittleEndian.Uint64(b[16:]))
-	s.first = int64(binary.LittleEndian.Uint32(b[24:]))
-	s.offset = int64(binary.LittleEndian.Uint64(b[28:]))
-	s.packed = int64(binary.LittleEndian.Uint32(b[36:]))
-	s.content = int64(binary.LittleEndian.Uint32(b[40:]))
-	s.rows = int64(binary.LittleEndian.Uint32(b[44:]))
+	s.position = int64(le.Uint64(b[16:]))
+	s.first = int64(le.Uint32(b[24:]))
+	s.offset = int64(le.Uint64(b[28:]))
+	s.packed = int64(le.Uint32(b[36:]))
+	s.content = int64(le.Uint32(b[40:]))
+	s.rows = int64(le.Uint32(b[44:]))
 	return s
 }
 
-// end returns the offset after the segment.
-func (s *segment) end() int64 { return s.offset + s.packed + s.rows }
+// end returns the offset after the block.
+func (s *block) end() int64 { return s.offset + s.packed + s.rows }
 
-// sane reports whether a segment fits before limit.
-func (s *segment) sane(limit int64) bool {
+// sane reports whether a block fits before limit.
+func (s *block) sane(limit int64) bool {
 	return s.position >= 0 && s.offset >= 0 && s.offset <= limit && s.end() <= limit &&
 		s.packed <= maxFrame && s.content <= MaxMessage+1 && s.rows <= maxRows
 }
 
 // An entry of the id table is the end of an id (2 bytes) and the number of its row (3 bytes). Entries are sorted by id;
-// a page begins with its first id. Ids find a page, tags find an entry, and only then does a lookup read a row.
-const idWidth = 2 + 3
-
+// a page begins with its first id. Ids find a page, tags find an entry, and only then does a look-up read a row.
 func appendIDEntry(b []byte, id *uuid.UUID, row uint32) []byte {
 	return append(b, id[14], id[15], byte(row), byte(row>>8), byte(row>>16))
 }
@@ -93,96 +108,136 @@ func parseIDEntry(b []byte) (tag [2]byte, row int64) {
 	return [2]byte(b), int64(b[2]) | int64(b[3])<<8 | int64(b[4])<<16
 }
 
-// payload is an entry of the payload table: the number of the payload in a group.
-type payload struct {
-	sum    Sum
-	offset int64 // of the group
-	length int64 // of the group
-	number int64
+// Span is what a segment has of a line: messages at some of the positions [From, To), with ids from Least to Greatest.
+type Span struct {
+	Line            uuid.UUID
+	From, To        int64
+	Least, Greatest uuid.UUID
 }
 
-const payloadWidth = 32 + 8 + 4 + 4
-
-func (p *payload) append(b []byte) []byte {
-	b = append(b, p.sum[:]...)
-	b = binary.LittleEndian.AppendUint64(b, uint64(p.offset))
-	b = binary.LittleEndian.AppendUint32(b, uint32(p.length))
-	return binary.LittleEndian.AppendUint32(b, uint32(p.number))
-}
-
-func parsePayload(b []byte) (p payload) {
-	copy(p.sum[:], b)
-	p.offset = int64(binary.LittleEndian.Uint64(b[32:]))
-	p.length = int64(binary.LittleEndian.Uint32(b[40:]))
-	p.number = int64(binary.LittleEndian.Uint32(b[44:]))
-	return p
-}
-
-func (p *payload) sane(limit int64) bool {
-	return p.offset >= 0 && p.offset <= limit && p.length <= maxGroup && p.offset+p.length <= limit
-}
-
-// footer is the end of the tables' frame and of the file.
-type footer struct {
-	messages int64
-	segments int64
-	payloads int64
-	bytes    int64 // of the envelopes
-	tables   int64 // offset of the tables' frame
-	size     int64 // of the file
-}
-
-const footerSize = 6*8 + kindSize + sumSize
-
-func (f *footer) append(b []byte) []byte {
-	start := len(b)
-	for _, v := range []int64{f.messages, f.segments, f.payloads, f.bytes, f.tables, f.size} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
+// add takes the next message of the line into the span.
+func (s *Span) add(r *Row) {
+	s.To = r.Position + 1
+	if bytes.Compare(r.ID[:], s.Least[:]) < 0 {
+		s.Least = r.ID
 	}
-	return appendSum(append(b, kindPack...), start)
+	if bytes.Compare(r.ID[:], s.Greatest[:]) > 0 {
+		s.Greatest = r.ID
+	}
 }
 
-// layout locates the tables, one after the other.
-func (f *footer) layout() (directory, ids, payloads table) {
-	directory = table{f.tables + skipHead, f.segments, &directoryShape}
-	ids = table{directory.at + directory.size(), f.messages, &idShape}
-	payloads = table{ids.at + ids.size(), f.payloads, &payloadShape}
-	return directory, ids, payloads
+func (s *Span) append(b []byte) []byte {
+	b = append(b, s.Line[:]...)
+	b = le.AppendUint64(le.AppendUint64(b, uint64(s.From)), uint64(s.To))
+	return append(append(b, s.Least[:]...), s.Greatest[:]...)
 }
 
-// otherVersion reports whether a kind is that of a pack with another digit.
-func otherVersion(kind []byte) bool {
-	name, digit := kind[:kindSize-1], kind[kindSize-1]
-	return string(name) == kindPack[:kindSize-1] && digit >= '0' && digit <= '9' && digit != kindPack[kindSize-1]
+func parseSpan(b []byte) (s Span) {
+	copy(s.Line[:], b)
+	s.From, s.To = int64(le.Uint64(b[16:])), int64(le.Uint64(b[24:]))
+	copy(s.Least[:], b[32:])
+	copy(s.Greatest[:], b[48:])
+	return s
 }
 
-// parseFooter reads the footer of a file of this size.
-func parseFooter(b []byte, size int64) (f footer, err error) {
-	kind := b[footerSize-kindSize-sumSize : footerSize-sumSize]
-	switch {
-	case !summed(b):
-		return f, damaged("the footer is missing or damaged")
-	case string(kind) != kindPack:
-		if otherVersion(kind) {
-			return f, ErrVersion
+func appendSpot(b []byte, s journal.Spot) []byte {
+	return le.AppendUint64(le.AppendUint64(b, s.Seq), s.Chain)
+}
+
+func parseSpot(b []byte) journal.Spot {
+	return journal.Spot{Seq: le.Uint64(b), Chain: le.Uint64(b[8:])}
+}
+
+// otherFrame locates a frame of records that are no messages.
+type otherFrame struct {
+	seq     uint64 // of its first record
+	offset  int64
+	length  int64
+	content int64 // length of the decoded content
+}
+
+func (o *otherFrame) append(b []byte) []byte {
+	b = le.AppendUint64(le.AppendUint64(b, o.seq), uint64(o.offset))
+	return le.AppendUint32(le.AppendUint32(b, uint32(o.length)), uint32(o.content))
+}
+
+func parseOther(b []byte) otherFrame {
+	return otherFrame{le.Uint64(b), int64(le.Uint64(b[8:])), int64(le.Uint32(b[16:])), int64(le.Uint32(b[20:]))}
+}
+
+// tables is the content of the tables of a segment. It takes 20 bytes per message.
+type tables struct {
+	blocks []block
+	ids    []idRow // of each row
+	spans  []Span
+	joints []journal.Spot
+	others []otherFrame
+	bytes  int64 // of the envelopes
+}
+
+// idRow is an id and the number of its row.
+type idRow struct {
+	id  uuid.UUID
+	row uint32
+}
+
+// addRow adds the table data of the segment's next row.
+func (t *tables) addRow(r *Row) {
+	t.ids = append(t.ids, idRow{r.ID, uint32(len(t.ids))})
+	t.bytes += r.Size
+	if n := len(t.spans); n == 0 || t.spans[n-1].Line != r.Line {
+		t.spans = append(t.spans, Span{r.Line, r.Position, r.Position + 1, r.ID, r.ID})
+	} else {
+		t.spans[n-1].add(r)
+	}
+}
+
+// write sorts the tables and writes their frame at an offset: the tables, then the footer, which write completes.
+func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, error) {
+	f.counts = [tableCount]int64{
+		directory: int64(len(t.blocks)), ids: int64(len(t.ids)), spans: int64(len(t.spans)),
+		joints: int64(len(t.joints)), others: int64(len(t.others)),
+	}
+	f.bytes, f.tables = t.bytes, at
+	all, end := f.layout()
+	f.size = end + footerSize
+	if err := write(appendSkip(nil, kindTables, int(f.size-f.tables-skipHead))); err != nil {
+		return f, err
+	}
+	slices.SortFunc(t.ids, func(a, b idRow) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.row, b.row))
+	})
+	id := func(b []byte, i int64) []byte { return append(b, t.ids[i].id[:]...) }
+	return f, errors.Join(
+		all[directory].write(write, nil, func(b []byte, i int64) []byte { return t.blocks[i].append(b) }),
+		all[ids].write(write, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &t.ids[i].id, t.ids[i].row) }),
+		all[spans].write(write, nil, func(b []byte, i int64) []byte { return t.spans[i].append(b) }),
+		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendSpot(b, t.joints[i]) }),
+		all[others].write(write, nil, func(b []byte, i int64) []byte { return t.others[i].append(b) }),
+		write(f.append(nil)),
+	)
+}
+
+// write writes the pages of a table. head appends the head of a page, entry appends an entry.
+func (t *table) write(write func([]byte) error, head, entry func(b []byte, i int64) []byte) error {
+	var b []byte
+	for n := range t.pages() {
+		at, _, entries := t.page(n)
+		start := len(b)
+		first := n * t.shape.each
+		if head != nil {
+			b = head(b, first)
 		}
-		return f, damaged("no footer of a pack")
-	}
-	for i, p := range []*int64{&f.messages, &f.segments, &f.payloads, &f.bytes, &f.tables, &f.size} {
-		*p = int64(binary.LittleEndian.Uint64(b[8*i:]))
-	}
-	// Counts are bounded by the space of their entries, so a footer cannot claim entries that the file does not hold.
-	for _, n := range []int64{f.messages, f.segments, f.payloads} {
-		if n < 0 || n > MaxCount {
-			return f, damaged("the footer counts %d", n)
+		for i := first; i < first+entries; i++ {
+			b = entry(b, i)
+		}
+		b = le.AppendUint64(b, placedSum(b[start:], at))
+		if len(b) >= FrameSize || n == t.pages()-1 {
+			if err := write(b); err != nil {
+				return err
+			}
+			b = b[:0]
 		}
 	}
-	if f.bytes < 0 || f.tables < skipHead || f.size != size || f.tables > size {
-		return f, damaged("the footer is of another file")
-	}
-	_, _, payloads := f.layout()
-	if payloads.at+payloads.size()+footerSize != size {
-		return f, damaged("the tables are not as long as the footer says")
-	}
-	return f, nil
+	return nil
 }

@@ -2,145 +2,151 @@ package archive
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
-	"github.com/klauspost/compress/zstd"
 )
 
 const (
-	// rowsSize is the number of bytes of rows that ends a segment, however small its content.
+	// rowsSize is the number of bytes of rows that ends a block, however small its content.
 	rowsSize = 256 << 10
-	// maxRows is the greatest length of the frame of a segment's rows.
-	maxRows = skipHead + rowsSize + 256 + sumSize
+	// maxRows is the greatest length of the frame of a block's rows.
+	maxRows = skipHead + sumSize + rowsSize + 256 + sumSize
 )
 
-// Writer makes one pack. The pack has a temporary name until Commit. A Writer holds a frame of messages and one of
-// payloads, each plain and compressed, about 5 MiB, beside the compressor. The sorted tables take 20 bytes per message and
-// 48 per payload.
-//
-// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message or
-// payload (order, size, form) changes nothing.
-type Writer struct {
-	fs    vfs.FS
-	id    uuid.UUID
-	tmp   string
-	file  vfs.File
-	size  int64 // bytes written
-	err   error
-	zstd  *zstd.Encoder
-	out   []byte
-	limit int // FrameSize; less in tests
-
-	content []byte // the envelopes of the segment, each with its newline
-	rows    []byte
-	start   Row // the first row of the segment
-	last    Row
-	first   int64 // rows before the segment
-
-	tables
-	group group
-	known map[Sum]bool // the payloads added so far
+// Options says how a segment is written.
+type Options struct {
+	// With compresses the frames; nil stores them.
+	With *Compressor
+	// Frame is how many bytes of messages end a frame, at most [FrameSize]; 0 for that.
+	Frame int
+	// Edition is that of the segment's name.
+	Edition uint32
 }
 
-// Create begins a pack in a folder. End it with Commit or Abort.
-func Create(fsys vfs.FS) (*Writer, error) { return CreateWith(fsys, NewCompressor(1)) }
+// Writer makes one segment. The segment has a temporary name until Commit. A Writer holds a frame of messages and one of
+// other records, each plain and compressed, beside the compressor. The sorted tables take 20 bytes per message.
+//
+// A Writer is for one goroutine. After a write error every further call returns that error. A rejected message (order,
+// size, form) changes nothing.
+type Writer struct {
+	fs      vfs.FS
+	context uuid.UUID
+	edition uint32
+	tmp     string
+	file    vfs.File
+	size    int64 // bytes written
+	err     error
+	with    *Compressor
+	out     []byte
+	limit   int // of a frame
 
-// CreateWith is Create with a compressor that other writers use, too.
-func CreateWith(fsys vfs.FS, with *Compressor) (*Writer, error) {
-	id, err := uuid.NewV7()
-	if err != nil {
-		return nil, err
-	}
+	content []byte // the envelopes of the block, each with its newline
+	rows    []byte
+	start   Row // the first row of the block
+	last    Row
+	first   int64 // rows before the block
+
+	pending  []byte // records that are no messages
+	otherSeq uint64 // of the first of them
+	lastSeq  uint64 // of the last of them
+
+	tables
+}
+
+// Create begins a segment of a context in a folder. End it with Commit or Abort.
+func Create(fsys vfs.FS, context uuid.UUID, o Options) (*Writer, error) {
 	w := &Writer{
-		fs: fsys, id: id, tmp: vfs.TemporaryName(FileName(id)),
-		zstd: with.zstd, limit: FrameSize, known: map[Sum]bool{},
+		fs: fsys, context: context, edition: o.Edition, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize,
 	}
+	if w.with == nil {
+		w.with = NewCompressor(Store, 1)
+	}
+	if o.Frame > 0 {
+		w.limit = min(o.Frame, FrameSize)
+	}
+	var err error
 	if w.file, err = fsys.OpenFile(w.tmp, os.O_WRONLY|os.O_CREATE|os.O_EXCL); err != nil {
 		return nil, err
 	}
-	if err := w.write(appendSkip(nil, kindPack, 0)); err != nil {
+	if err := w.write(appendSkip(nil, kindSegment, 0)); err != nil {
 		w.Abort()
 		return nil, err
 	}
 	return w, nil
 }
 
-// Add adds a message: its envelope without the newline that ends its file. Messages come in the order of line, by the
-// bytes of its id, and position. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed or
-// message.ErrVersion if b is not an envelope on one line. After such an error Add accepts other messages.
-func (w *Writer) Add(b []byte) error {
-	if w.err != nil {
+// Add adds a message: its row without a place, and its envelope without the newline that ends its file, or nil if it is
+// gone. Messages come in the order of line, by the bytes of its id, and position. The caller has checked Size and Sum of
+// the row. The error wraps [ErrOrder], [ErrFull], vfs.ErrTooLarge, or message.ErrMalformed if b has several lines. After
+// such an error Add accepts other messages.
+func (w *Writer) Add(r Row, b []byte) error {
+	switch {
+	case w.err != nil:
 		return w.err
-	}
-	if len(b) > MaxMessage {
-		return fmt.Errorf("%w: envelope of %d bytes, a pack takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
-	}
-	if bytes.IndexByte(b, '\n') >= 0 {
+	case len(b) > MaxMessage:
+		return fmt.Errorf("%w: envelope of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
+	case bytes.IndexByte(b, '\n') >= 0:
 		return fmt.Errorf("%w: envelope of several lines", message.ErrMalformed)
-	}
-	r, err := rowOf(b)
-	if err != nil {
-		return err
-	}
-	if len(w.ids) > 0 && w.last.compare(r.Line, r.Position) >= 0 {
+	case len(w.ids) > 0 && !r.follows(&w.last):
 		return fmt.Errorf("%w: line %s, position %d after line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
-	}
-	if len(w.ids) == MaxCount {
+	case len(w.ids) == MaxCount:
 		return fmt.Errorf("%w: %d messages", ErrFull, len(w.ids))
 	}
 	if len(w.rows) >= rowsSize || len(w.content) > 0 && len(w.content)+len(b)+1 > w.limit {
-		if err := w.endSegment(); err != nil {
+		if err := w.endBlock(); err != nil {
 			return err
 		}
+	}
+	if r.Gone != Here {
+		r.Size, r.Sum, r.Payloads, b = 0, 0, 0, nil
 	}
 	prev := &w.last
 	if len(w.rows) == 0 {
 		prev, w.start = nil, r
 	}
 	w.rows = appendRow(w.rows, &r, prev)
-	w.content = append(append(w.content, b...), '\n')
+	if r.Gone == Here {
+		w.content = append(append(w.content, b...), '\n')
+	}
 	w.addRow(&r)
 	w.last = r
 	return nil
 }
 
-// AddPayload adds a payload, unless it is there, and returns its name. The error wraps [ErrFull] or vfs.ErrTooLarge.
-func (w *Writer) AddPayload(b []byte) (Sum, error) {
-	sum := SumOf(b)
+// AddOther adds a record that is no message. Records come in the order of their numbers.
+func (w *Writer) AddOther(o Other) error {
 	switch {
 	case w.err != nil:
-		return sum, w.err
-	case w.known[sum]:
-		return sum, nil
-	case len(b) > MaxPayload:
-		return sum, fmt.Errorf("%w: payload of %d bytes, a pack takes %d", vfs.ErrTooLarge, len(b), MaxPayload)
-	case len(w.known) == MaxCount:
-		return sum, fmt.Errorf("%w: %d payloads", ErrFull, len(w.known))
+		return w.err
+	case len(o.Kind) > maxKind || len(o.Body) > maxOthers/2:
+		return fmt.Errorf("%w: record of %d bytes", vfs.ErrTooLarge, len(o.Body))
+	case o.Seq <= w.lastSeq:
+		return fmt.Errorf("%w: record %d after record %d", ErrOrder, o.Seq, w.lastSeq)
 	}
-	if w.group.full(len(b), w.limit) {
-		if err := w.endGroup(); err != nil {
-			return sum, err
+	if len(w.pending) > 0 && len(w.pending)+len(o.Body) > othersSize {
+		if err := w.endOthers(); err != nil {
+			return err
 		}
 	}
-	w.group.add(sum, b)
-	w.known[sum] = true
-	return sum, nil
+	before := w.lastSeq
+	if len(w.pending) == 0 {
+		before, w.otherSeq = 0, o.Seq
+	}
+	w.pending = o.append(w.pending, before)
+	w.lastSeq = o.Seq
+	return nil
 }
 
-// HasPayload reports whether a payload was added.
-func (w *Writer) HasPayload(sum Sum) bool { return w.known[sum] }
-
-// ID returns the pack's id, which is the name of its file.
-func (w *Writer) ID() uuid.UUID { return w.id }
-
-// Size returns the number of bytes written so far. It excludes data that waits for its frame to fill.
-func (w *Writer) Size() int64 { return w.size }
+// AddJoint notes a place within the segment at which another one may have ended.
+func (w *Writer) AddJoint(at journal.Spot) { w.joints = append(w.joints, at) }
 
 func (w *Writer) write(b []byte) error {
 	if w.err != nil {
@@ -154,24 +160,35 @@ func (w *Writer) write(b []byte) error {
 	return err
 }
 
-// endSegment writes the pending messages and their rows.
-func (w *Writer) endSegment() error {
+// endBlock writes the pending messages and their rows.
+func (w *Writer) endBlock() error {
 	if len(w.rows) == 0 {
 		return nil
 	}
-	s := segment{line: w.start.Line, position: w.start.Position, first: w.first, offset: w.size, content: int64(len(w.content))}
-	w.out = w.zstd.EncodeAll(w.content, w.out[:0])
-	s.packed = int64(len(w.out))
-	w.out = appendSkip(w.out, kindRows, len(w.rows)+sumSize)
-	w.out = append(w.out, w.rows...)
-	w.out = binary.LittleEndian.AppendUint64(w.out, placedSum(w.out[s.packed+8:], w.size+s.packed))
+	s := block{line: w.start.Line, position: w.start.Position, first: w.first, content: int64(len(w.content))}
+	w.out = w.out[:0]
+	if len(w.content) > 0 {
+		w.out = w.with.appendFrame(w.out, w.content)
+	}
+	err := w.writeBlock(s, w.rows)
+	w.content, w.rows = keep(w.content), w.rows[:0]
+	return err
+}
+
+// writeBlock writes the message frame in w.out and the rows that belong to it.
+func (w *Writer) writeBlock(s block, rows []byte) error {
+	s.offset, s.packed = w.size, int64(len(w.out))
+	sum := xxhash.Sum64(w.out)
+	w.out = appendSkip(w.out, kindRows, sumSize+len(rows)+sumSize)
+	w.out = le.AppendUint64(w.out, sum)
+	w.out = append(w.out, rows...)
+	w.out = le.AppendUint64(w.out, placedSum(w.out[s.packed+8:], w.size+s.packed))
 	s.rows = int64(len(w.out)) - s.packed
 	if err := w.write(w.out); err != nil {
 		return err
 	}
-	w.segments = append(w.segments, s)
+	w.blocks = append(w.blocks, s)
 	w.first = int64(len(w.ids))
-	w.content, w.rows = keep(w.content), w.rows[:0]
 	w.out = keep(w.out)
 	return nil
 }
@@ -184,65 +201,72 @@ func keep(b []byte) []byte {
 	return b[:0]
 }
 
-func (w *Writer) endGroup() error {
-	if len(w.group.sums) == 0 {
+func (w *Writer) endOthers() error {
+	if len(w.pending) == 0 {
 		return nil
 	}
-	var frame []byte
-	if len(w.group.content) > 0 {
-		frame = w.zstd.EncodeAll(w.group.content, nil)
-	}
-	w.out = w.group.append(w.out[:0], frame)
-	for i, sum := range w.group.sums {
-		w.payloads = append(w.payloads, payload{sum, w.size, int64(len(w.out)), int64(i)})
-	}
-	w.group.reset()
-	return w.write(w.out)
+	at := w.size
+	w.out = appendSummed(w.out[:0], kindOthers, w.with, w.pending, at)
+	w.others = append(w.others, otherFrame{w.otherSeq, at, int64(len(w.out)), int64(len(w.pending))})
+	w.pending = keep(w.pending)
+	err := w.write(w.out)
+	w.out = keep(w.out)
+	return err
 }
 
-// Commit writes pending data and the tables, syncs the pack, renames it, syncs the folder, and returns the pack's size
-// in bytes. If Commit fails, the pack does not exist.
+// Commit writes pending data, the state of the context after the last record, and the tables; it syncs the segment,
+// renames it, and syncs the folder. The segment then has the records between two places. It returns its name and its
+// size in bytes. If Commit fails, the segment may exist nevertheless.
 //
 // Crash order: the file is complete and synced before it has its name, and the name is durable before Commit returns.
-// So a file with a pack's name is complete, and a crash leaves at most a temporary name. Callers refer to a pack, or
-// remove what it holds, only after Commit.
-func (w *Writer) Commit() (size int64, err error) {
+// So a file with a segment's name is complete, and a crash leaves at most a temporary name. Callers remove what the
+// segment holds only after Commit.
+func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size int64, err error) {
+	if w.err == nil && (from.Seq >= to.Seq || len(w.pending) > 0 && w.lastSeq > to.Seq) {
+		w.err = fmt.Errorf("%w: records %d to %d", ErrOrder, from.Seq+1, to.Seq)
+	}
 	if w.err != nil {
 		w.Abort()
-		return 0, w.err
+		return "", 0, w.err
 	}
-	err = errors.Join(w.endSegment(), w.endGroup())
+	err = errors.Join(w.endBlock(), w.endOthers())
+	foot := footer{context: w.context, from: from, to: to, state: w.size}
 	if err == nil {
-		_, err = w.tables.write(w.size, w.write)
+		err = w.write(appendSummed(nil, kindState, w.with, slices.Concat(foot.place(nil), state), w.size))
+	}
+	if err == nil {
+		_, err = w.tables.write(foot, w.size, w.write)
 	}
 	if err == nil {
 		err = w.file.Sync()
 	}
 	if err != nil {
 		w.Abort()
-		return 0, err
+		return "", 0, err
 	}
 	err = w.file.Close()
 	w.file = nil
-	name := FileName(w.id)
+	as := NameOf(from, to)
+	as.Edition = w.edition
+	name = as.File()
 	if err == nil {
-		err = w.fs.RenameNew(w.tmp, name)
+		err = w.fs.Rename(w.tmp, name)
 	}
 	if err != nil {
 		_ = w.fs.Remove(w.tmp)
 		w.err = err
-		return 0, err
+		return "", 0, err
 	}
 	if err = w.fs.SyncDir("."); err != nil {
-		_ = w.fs.Remove(name) // no index refers to it yet
+		_ = w.fs.Remove(name) // nobody may rely on it
 		w.err = err
-		return 0, err
+		return "", 0, err
 	}
-	w.err = fmt.Errorf("pack %s: %w", w.id, os.ErrClosed)
-	return w.size, nil
+	w.err = fmt.Errorf("segment %s: %w", name, os.ErrClosed)
+	return name, w.size, nil
 }
 
-// Abort removes the unfinished pack. After Commit it does nothing.
+// Abort removes the unfinished segment. After Commit it does nothing.
 func (w *Writer) Abort() {
 	if w.file == nil {
 		return
@@ -251,6 +275,6 @@ func (w *Writer) Abort() {
 	w.file = nil
 	_ = w.fs.Remove(w.tmp)
 	if w.err == nil {
-		w.err = fmt.Errorf("pack %s: %w", w.id, os.ErrClosed)
+		w.err = fmt.Errorf("segment: %w", os.ErrClosed)
 	}
 }

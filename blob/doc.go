@@ -8,7 +8,7 @@
 // These three are pure functions over the message's JSON. They know no framework's schema beyond the common places of
 // binary data.
 //
-// docs/FORMAT.md, "Blobs and references", specifies the bytes of both.
+// docs/FORMAT.md, "Blobs and payloads", specifies the bytes of both.
 //
 // The package never changes or removes an intact blob, and never moves a string unless it can restore every byte of its
 // spelling.

@@ -32,7 +32,7 @@ func (s *Store) Rewrite(payload []byte) (Sum, error) {
 	return sum, s.write(sum, payload)
 }
 
-// PutUnsynced is Put without any sync, for callers that have the payload in a journal and sync the whole store later. A
+// PutUnsynced is Put without any sync, for callers that have the payload in a log and sync the whole store later. A
 // crash may leave the blob damaged or missing; the caller must then put it again. PutUnsynced never replaces an intact
 // blob, which other messages may already rely on.
 func (s *Store) PutUnsynced(payload []byte) (sum Sum, created bool, err error) {

@@ -33,7 +33,6 @@ const (
 	WhyRemoved = "removed"
 	WhyRewound = "rewound"
 	WhyUnnamed = "unnamed" // nothing says how the line lost its name
-	WhyPurged  = "purged"  // its grace period is over, and a collection is removing its messages
 )
 
 // Segment is a run of positions that one line owns.

@@ -62,9 +62,6 @@ func lower(c byte) byte {
 	return c
 }
 
-// Alike reports whether some file system takes two folder names for one.
-func Alike(a, b string) bool { return alike(a, b) }
-
 func fold(s string) string {
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
 }

@@ -2,7 +2,6 @@ package branch
 
 import (
 	"fmt"
-	"iter"
 	"math"
 	"slices"
 
@@ -34,25 +33,11 @@ func Reach(m *ctxfolder.Metadata) map[uuid.UUID]int64 {
 		show(b.Line)
 	}
 	for _, r := range m.Removed {
-		if r.Why != WhyPurged && lines[r.Line] != nil {
+		if lines[r.Line] != nil {
 			show(r.Line)
 		}
 	}
 	return reach
-}
-
-// Forks yields the lines that prove that their parent had a message at every position below their base. A collection
-// cuts nothing within the [Reach] of a line. So a line counts if it is reached, or if its parent is reached as a whole.
-func Forks(m *ctxfolder.Metadata) iter.Seq[*ctxfolder.Line] {
-	return func(yield func(*ctxfolder.Line) bool) {
-		reach := Reach(m)
-		for i := range m.Lines {
-			l := &m.Lines[i]
-			if _, reached := reach[l.ID]; l.Parent != uuid.Nil && (reached || reach[l.Parent] == Whole) && !yield(l) {
-				return
-			}
-		}
-	}
 }
 
 // Showing returns how many branches show the message at one of a line's own positions.
@@ -104,73 +89,17 @@ func Orphans(m *ctxfolder.Metadata) (orphans []Orphan) {
 	return orphans
 }
 
-// Purge marks a line without a branch as purged: it shows nothing any more, and cannot be restored.
-func Purge(m *ctxfolder.Metadata, line uuid.UUID) {
-	i := slices.IndexFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line })
-	if i < 0 {
-		i, m.Removed = len(m.Removed), append(m.Removed, ctxfolder.Removed{Line: line, At: m.UpdatedAt.UTC()})
-	}
-	m.Removed[i].Why = WhyPurged
-}
-
-// IsPurged reports whether a line is marked as purged.
-func IsPurged(m *ctxfolder.Metadata, line uuid.UUID) bool {
-	return slices.ContainsFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line && r.Why == WhyPurged })
-}
-
-// Forget removes the purged lines from the metadata, except ancestors of lines that stay.
-func Forget(m *ctxfolder.Metadata) {
+// Purge takes removed lines out of the metadata: those of the entries that go. Lines that nothing reaches any more leave
+// the table. It returns the lines of which nothing shows the end now.
+func Purge(m *ctxfolder.Metadata, goes func(r *ctxfolder.Removed) bool) (cut []Orphan) {
+	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return goes(&r) })
+	cut = Orphans(m)
 	reach := Reach(m)
-	parent := make(map[uuid.UUID]uuid.UUID, len(m.Lines))
-	for _, l := range m.Lines {
-		parent[l.ID] = l.Parent
-	}
-	purged := map[uuid.UUID]bool{}
-	for _, r := range m.Removed {
-		purged[r.Line] = purged[r.Line] || r.Why == WhyPurged
-	}
-	stays := make(map[uuid.UUID]bool, len(m.Lines))
-	for _, l := range m.Lines {
-		if _, reached := reach[l.ID]; reached || !purged[l.ID] {
-			for id := l.ID; id != uuid.Nil && !stays[id]; id = parent[id] {
-				stays[id] = true
-			}
-		}
-	}
-	m.Lines = slices.DeleteFunc(m.Lines, func(l ctxfolder.Line) bool { return !stays[l.ID] })
-	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Why == WhyPurged || !stays[r.Line] })
-}
-
-// Return puts a line of an item of the format before back into the table, without a branch. Its folder becomes the
-// folder of the name, or that of the item where the name is invalid, with a number where another line has it. ends
-// returns the length of a line. Return fails with ErrPosition when the line's parent is missing, ends before the line's
-// base or begins behind it.
-func Return(m *ctxfolder.Metadata, line ctxfolder.Line, name string, ends func(uuid.UUID) (int64, error)) error {
-	if _, there := m.Line(line.ID); there {
-		return nil
-	}
-	if line.Parent != uuid.Nil {
-		parent, ok := m.Line(line.Parent)
-		if !ok {
-			return fmt.Errorf("%w: line %s, which it begins on, is not there", ErrPosition, line.Parent)
-		}
-		if line.Base < parent.Base {
-			return fmt.Errorf("%w: line %s, which it begins on at %d, begins at %d", ErrPosition, line.Parent, line.Base, parent.Base)
-		}
-		end, err := ends(parent.ID)
-		if err != nil {
-			return err
-		}
-		if end < line.Base {
-			return fmt.Errorf("%w: line %s, which it begins on at %d, ends at %d", ErrPosition, line.Parent, line.Base, end)
-		}
-	}
-	if folder, err := Folder(name); err == nil {
-		line.Folder = folder
-	}
-	line.Folder = freeFolder(m, line.Folder)
-	m.Lines = append(m.Lines, line)
-	return nil
+	m.Lines = slices.DeleteFunc(m.Lines, func(l ctxfolder.Line) bool {
+		_, reached := reach[l.ID]
+		return !reached
+	})
+	return cut
 }
 
 // Name gives a line a branch of that name, or of the name and a number where the name is taken. It returns the branch's

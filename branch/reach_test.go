@@ -176,17 +176,18 @@ func (w *world) someRemoved(label string) uuid.UUID {
 
 // purge purges some removed lines.
 func (w *world) purge() {
+	purged := map[uuid.UUID]bool{}
 	for range rapid.IntRange(1, len(w.removed)).Draw(w.t, "purged") {
 		line := w.someRemoved("purged line")
-		Purge(w.m, line)
+		purged[line] = true
 		delete(w.removed, line)
 	}
-	w.same()
-	for _, o := range Orphans(w.m) {
+	for _, o := range Purge(w.m, func(r *ctxfolder.Removed) bool { return purged[r.Line] }) {
 		w.own[o.Line.ID] = w.own[o.Line.ID][:min(o.From-o.Line.Base, int64(len(w.own[o.Line.ID])))]
-		Purge(w.m, o.Line.ID)
+		if _, there := w.m.Line(o.Line.ID); there == o.Gone {
+			w.t.Fatalf("%+v is in the table: %v", o, there)
+		}
 	}
-	Forget(w.m)
 	w.same()
 	for _, o := range Orphans(w.m) {
 		if o.Gone || int64(len(w.own[o.Line.ID])) > o.From-o.Line.Base {
@@ -194,7 +195,7 @@ func (w *world) purge() {
 		}
 	}
 	for _, r := range w.m.Removed {
-		if _, removed := w.removed[r.Line]; !removed || r.Why == WhyPurged {
+		if _, removed := w.removed[r.Line]; !removed {
 			w.t.Fatalf("after a purge the metadata has %+v", r)
 		}
 	}

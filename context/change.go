@@ -31,7 +31,7 @@ func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
 	if err := next.committable(m); err != nil {
 		return nil, err
 	}
-	if m.before || next.Revision != m.Revision+1 || m.Extra.Get(changeOf) != nil || next.Extra.Get(changeOf) != nil {
+	if next.Revision != m.Revision+1 || m.Extra.Get(changeOf) != nil || next.Extra.Get(changeOf) != nil {
 		return nil, nil
 	}
 	w, was := objectWriter{make([]byte, 0, 1<<10)}, objectWriter{make([]byte, 0, 1<<10)}
@@ -66,7 +66,7 @@ func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
 		}
 	}
 	w.end()
-	next.before, next.check = false, false
+	next.check = false
 	return w.b, nil
 }
 
@@ -108,7 +108,7 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 	if err := c.take(changeOf, &of); err != nil {
 		return nil, err
 	}
-	if of.Revision != m.Revision || !of.UpdatedAt.Equal(m.UpdatedAt) || m.before {
+	if of.Revision != m.Revision || !of.UpdatedAt.Equal(m.UpdatedAt) {
 		return nil, fmt.Errorf("it applies to revision %d of %s", of.Revision, of.UpdatedAt)
 	}
 	next := *m

@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"slices"
 	"syscall"
 	"time"
@@ -26,10 +25,10 @@ type Dir struct {
 	store vfs.FS
 	self  fs.FileInfo
 
-	// Lock excludes other writers. A writer holds it to append, to change metadata and to rotate journals.
+	// Lock excludes other writers. A writer holds it to append, to change metadata and to rotate logs.
 	Lock vfs.Lock
-	// FoldLock excludes other folds and rebuilds. A process that needs both locks takes FoldLock first.
-	FoldLock vfs.Lock
+	// SealLock excludes others that seal, merge or rewrite segments. A process that needs both locks takes SealLock first.
+	SealLock vfs.Lock
 	// FilesLock is held shared from a commit until its message files exist, see AwaitFiles.
 	FilesLock vfs.Lock
 
@@ -51,14 +50,14 @@ func Open(store vfs.FS, storeID, id uuid.UUID) (*Dir, error) {
 	return &Dir{
 		ID: id, Store: storeID, FS: sub, store: store, self: self,
 		Lock:     store.Lock(Locks + "/" + name),
-		FoldLock: store.Lock(Locks + "/" + name + ".fold"), FilesLock: store.Lock(filesLock(id)),
+		SealLock: store.Lock(Locks + "/" + name + ".seal"), FilesLock: store.Lock(filesLock(id)),
 	}, nil
 }
 
 // Close releases the folder.
 func (d *Dir) Close() error {
 	d.subs.Clear()
-	return errors.Join(d.Lock.Close(), d.FoldLock.Close(), d.FilesLock.Close(), d.FS.Close())
+	return errors.Join(d.Lock.Close(), d.SealLock.Close(), d.FilesLock.Close(), d.FS.Close())
 }
 
 func filesLock(id uuid.UUID) string { return Locks + "/" + id.String() + ".files" }
@@ -204,32 +203,51 @@ var errEditedMeanwhile = errors.New("metadata.json changed meanwhile")
 // ProjectMetadata replaces the metadata.json of a stamp by committed metadata. It syncs nothing, and fails if another
 // file is there: a person may have edited it. The caller holds the lock.
 //
-// Crash order: the journal has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose
+// Crash order: the log has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose
 // check does not match.
 func (d *Dir) ProjectMetadata(m *Metadata, seen Stamp) (Stamp, error) {
 	b, err := m.Encode()
 	if err != nil {
 		return Stamp{}, err
 	}
-	if err := d.MakeWay(MetadataFile); err != nil {
-		return Stamp{}, err
-	}
-	tmp := "." + MetadataFile + ".tmp"
-	if err := d.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return Stamp{}, err
-	}
-	err = vfs.CreateFile(d.FS, tmp, b, time.Now())
-	if now := d.MetadataStamp(); err == nil && now.info != nil && !now.Same(seen) {
-		err = errEditedMeanwhile
-	}
-	if err == nil {
-		err = d.FS.Rename(tmp, MetadataFile)
-	}
+	err = d.replaceView(MetadataFile, b, func() error {
+		if now := d.MetadataStamp(); now.info != nil && !now.Same(seen) {
+			return errEditedMeanwhile
+		}
+		return nil
+	})
 	if err != nil {
-		_ = d.FS.Remove(tmp)
 		return Stamp{}, err
 	}
 	return d.MetadataStamp(), nil
+}
+
+// ReplaceView replaces a file in the context's folder. It syncs nothing.
+//
+// Crash order: the file says what the log has. A crash leaves the old one, the new one, or a torn one.
+func (d *Dir) ReplaceView(name string, data []byte) error {
+	return d.replaceView(name, data, func() error { return nil })
+}
+
+func (d *Dir) replaceView(name string, data []byte, may func() error) error {
+	if err := d.MakeWay(name); err != nil {
+		return err
+	}
+	tmp := "." + name + ".tmp"
+	if err := d.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := vfs.CreateFile(d.FS, tmp, data, time.Now())
+	if err == nil {
+		err = may()
+	}
+	if err == nil {
+		err = d.FS.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = d.FS.Remove(tmp)
+	}
+	return err
 }
 
 // IsBlankMetadata reports whether metadata.json is empty or has nothing but zero bytes, as after a crash.
@@ -239,7 +257,7 @@ func (d *Dir) IsBlankMetadata() bool {
 }
 
 // WriteMetadata is [Dir.ProjectMetadata], durably: no older file comes back. It is for replacing an edited file, which
-// would count as an edit again, and for metadata that no journal has. The caller holds the lock.
+// would count as an edit again, and for metadata that no log has. The caller holds the lock.
 //
 // Crash order: the rename replaces one whole file by another. The rename is durable only after the folder's fsync.
 func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
@@ -259,19 +277,13 @@ func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
 	return d.MetadataStamp(), nil
 }
 
-// Begin holds the first journal and index of a new context. Package index makes them, and this package does not import
-// it.
-type Begin struct {
-	Files map[string][]byte // content by name in the folder
-}
-
 // Create makes the folder of a context, whole or not at all: it stages the folder, makes it durable and renames it. It
 // fails with ErrExist when the id is taken.
 //
 // Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
-// whole context. Its journal is durable already; metadata.json and index.json are not, and readers do without them. The
-// last step, the sync of the store's folder, makes the name durable.
-func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) error {
+// whole context. Its log is durable already; metadata.json is not, and readers do without it. The last step, the sync of
+// the store's folder, makes the name durable.
+func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin func(folder vfs.FS) error) error {
 	name := m.ID.String()
 	lock := store.Lock(Locks + "/" + name)
 	defer lock.Close()
@@ -297,7 +309,7 @@ func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin Begin) erro
 	return err
 }
 
-func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
+func stage(store vfs.FS, staged string, m *Metadata, begin func(folder vfs.FS) error) error {
 	encoded, err := m.Encode()
 	if err != nil {
 		return err
@@ -316,14 +328,8 @@ func stage(store vfs.FS, staged string, m *Metadata, begin Begin) error {
 	if err := vfs.WriteNew(folder, MetadataFile, encoded); err != nil {
 		return err
 	}
-	for _, file := range slices.Sorted(maps.Keys(begin.Files)) { // the journal is last: one commit of the file system serves all
-		write := vfs.WriteSynced
-		if file == IndexFile {
-			write = vfs.WriteNew
-		}
-		if err := write(folder, file, begin.Files[file]); err != nil {
-			return err
-		}
+	if err := begin(folder); err != nil { // last: one commit of the file system serves all
+		return err
 	}
 	return folder.SyncDir(".")
 }
@@ -343,7 +349,7 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
 		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, len(raw), MaxMetadata/2)
 	}
-	m.before, m.check = false, false
+	m.check = false
 	return raw, nil
 }
 

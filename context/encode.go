@@ -78,6 +78,10 @@ func (l Line) write(w *objectWriter) {
 	}
 	w.number("base", l.Base)
 	w.text("folder", l.Folder)
+	if l.Archived > 0 {
+		w.number("archived", l.Archived)
+		w.number("archived_bytes", l.ArchivedBytes)
+	}
 }
 
 func (r Removed) write(w *objectWriter) {

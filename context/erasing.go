@@ -23,9 +23,14 @@ type Erasing struct {
 	Messages []uuid.UUID `json:"messages"`        // to erase; none for a purge
 	Along    []uuid.UUID `json:"along,omitempty"` // those of Messages that repeat the others
 	Blobs    []string    `json:"blobs"`           // their sums
-	// Journal is the journal that a purge began. No older one is left, so that only blobs remain to be removed. 0 means
-	// that journals and packs may hold what was purged.
-	Journal uint64 `json:"journal,omitempty"`
+	Cut      []CutLine   `json:"cut,omitempty"`   // by a purge
+}
+
+// CutLine is a line whose end a purge removes. The commit may not have been made.
+type CutLine struct {
+	Line   uuid.UUID `json:"line"`
+	Folder string    `json:"folder"` // in messages/
+	From   int64     `json:"from"`   // the line ends here
 }
 
 // ReadErasing reads erasing.json. Its errors wrap ErrVersion or an error of the file system, or describe the damage.

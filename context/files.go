@@ -17,7 +17,7 @@ const MaxMessage = 4 << 30
 // CreateMessage makes the message file id in folder, with data and a newline, for a commit at a time, see [FileTime].
 // It syncs nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version.
 //
-// Crash order: the record with the same bytes is already durable. The next fold writes a lost or torn file again from
+// Crash order: the record with the same bytes is already durable. A seal, or a repair, writes a lost or torn file again from
 // it.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
 	err := d.inFolder(folder, true, func(sub *Folder) error {

@@ -28,12 +28,6 @@ func (m *Metadata) Folders() map[uuid.UUID]string {
 	return folders
 }
 
-// OpenFolder opens a branch folder until Release, and makes it if needed. The caller holds the context's lock. A later
-// write without the lock goes to the folder that had the name now.
-//
-// Crash order: nothing is synced. The journal holds what goes into the folder until the fold, which syncs both.
-func (d *Dir) OpenFolder(name string) (*Folder, error) { return d.folder(name, true) }
-
 // folder returns the open folder messages/name until Release. With create it makes a missing folder.
 func (d *Dir) folder(name string, create bool) (*Folder, error) {
 	return d.subs.Get(name, func() (*Folder, error) { return d.openFolder(name, create) })

@@ -36,7 +36,7 @@ func TestForgetFolders(t *testing.T) {
 		return sub
 	}
 	first := used()
-	user, err := d.OpenFolder("branch-main")
+	user, err := d.folder("branch-main", true)
 	if err != nil {
 		t.Fatal(err)
 	}

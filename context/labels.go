@@ -32,20 +32,6 @@ func (m *Metadata) Names() (o Object) {
 	return o
 }
 
-// renameLater renames the members of a context/1 that have a meaning only since: there they were unknown members.
-func (o *Object) renameLater() {
-	for _, key := range []string{"labels", "kind", "external_id"} {
-		if value := o.Get(key); value != nil {
-			free := key + "_"
-			for o.Get(free) != nil {
-				free += "_"
-			}
-			o.Set(key, nil)
-			o.Set(free, value)
-		}
-	}
-}
-
 // Texts returns the members of the object whose value is a text, nil without one.
 func (o Object) Texts() map[string]string {
 	var texts map[string]string

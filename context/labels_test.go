@@ -84,23 +84,3 @@ func TestEditedLabels(t *testing.T) {
 		t.Errorf("without labels: %v", m.Labels.Texts())
 	}
 }
-
-// TestNamesOfTheFormatBefore: in a context/1 the members are data of a user, and an upgrade keeps them under other
-// names.
-func TestNamesOfTheFormatBefore(t *testing.T) {
-	text := strings.Replace(sample, "context/2", "context/1", 1)
-	text = strings.Replace(text, `"config"`, `"kind": ["x"], "labels": 7, "external_id": {}, "kind_": 1, "config"`, 1)
-	m, err := ParseMetadata([]byte(text))
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw := string(RawMetadata(m))
-	for _, want := range []string{`"kind__":["x"]`, `"labels_":7`, `"external_id_":{}`, `"kind_":1`} {
-		if !strings.Contains(raw, want) {
-			t.Errorf("%s has no %s", raw, want)
-		}
-	}
-	if m.Kind != "" || m.ExternalID != "" || m.Labels.Texts() != nil {
-		t.Errorf("%+v", m)
-	}
-}

@@ -10,8 +10,6 @@ package context
 
 import (
 	"errors"
-	"math/rand/v2"
-	"strconv"
 	"strings"
 
 	"github.com/google/uuid"
@@ -21,8 +19,7 @@ import (
 const (
 	MetadataFile = "metadata.json"
 	IndexFile    = "index.json"
-	RowsFolder   = "index"
-	Archive      = "archive"
+	Segments     = "segments"
 	Messages     = "messages"
 	Trash        = "trash"
 	Locks        = "locks"
@@ -34,11 +31,7 @@ const (
 	// FolderPrefix begins the name of every folder in messages/.
 	FolderPrefix = "branch-"
 	// MessageEnd ends the name of a message's file.
-	MessageEnd   = ".json"
-	rowsEnd      = ".rows"
-	journalStart = "journal-"
-	journalEnd   = ".jsonl"
-	doubtEnd     = ".doubt"
+	MessageEnd = ".json"
 )
 
 // uuidWidth is the number of characters of an id.
@@ -57,55 +50,6 @@ var (
 	// ErrVersion reports a file of a format version that this program does not know.
 	ErrVersion = errors.New("unsupported format version")
 )
-
-// JournalFile returns the name of a generation's journal.
-func JournalFile(generation uint64) string {
-	return journalStart + strconv.FormatUint(generation, 10) + journalEnd
-}
-
-// NewDoubt returns a unique name for the file which says that blocks of a generation's journal may not keep what is
-// written to them.
-func NewDoubt(generation uint64) string {
-	return "." + JournalFile(generation) + "." + strconv.FormatUint(rand.Uint64(), 16) + doubtEnd
-}
-
-// IsDoubt reports whether a name is that of such a file, for a generation's journal.
-func IsDoubt(name string, generation uint64) bool {
-	return strings.HasPrefix(name, "."+JournalFile(generation)+".") && strings.HasSuffix(name, doubtEnd)
-}
-
-// ParseJournalFile is the inverse of JournalFile.
-func ParseJournalFile(name string) (generation uint64, ok bool) {
-	s := strings.TrimSuffix(strings.TrimPrefix(name, journalStart), journalEnd)
-	if len(s) > 18 {
-		return 0, false // a name cannot lead to the end of the numbers
-	}
-	generation, _ = strconv.ParseUint(s, 10, 64)
-	return generation, generation > 0 && name == JournalFile(generation)
-}
-
-// RowsFile returns the path of a line's row file. Removing rows, or inserting rows into the middle, writes a new file
-// with a higher number beside the old one.
-func RowsFile(line uuid.UUID, number uint64) string {
-	if number == 0 {
-		return RowsFolder + "/" + line.String() + rowsEnd
-	}
-	return RowsFolder + "/" + line.String() + "-" + strconv.FormatUint(number, 10) + rowsEnd
-}
-
-// ParseRowsFile is the inverse of RowsFile, for a name without its folder.
-func ParseRowsFile(name string) (line uuid.UUID, number uint64, ok bool) {
-	s, ok := strings.CutSuffix(name, rowsEnd)
-	if !ok || len(s) < uuidWidth {
-		return uuid.Nil, 0, false
-	}
-	line, ok = ParseID(s[:uuidWidth])
-	if s = s[uuidWidth:]; ok && s != "" {
-		number, _ = strconv.ParseUint(s[1:], 10, 63)
-		ok = number > 0 && RowsFile(line, number) == RowsFolder+"/"+name
-	}
-	return line, number, ok
-}
 
 // MessageFile returns the name of a message's file in its folder.
 func MessageFile(id uuid.UUID) string {
@@ -139,14 +83,4 @@ func ParseID(s string) (uuid.UUID, bool) {
 func ValidFolder(name string) bool {
 	rest, ok := strings.CutPrefix(name, FolderPrefix)
 	return ok && rest != "" && len(name) <= 255 && !strings.ContainsAny(rest, "/\\:\x00") && !strings.HasSuffix(rest, ".")
-}
-
-// Needed reports whether a file in a context's folder belongs to the context: it is neither trash nor temporary.
-func Needed(path string) bool {
-	dir, name, inside := strings.Cut(path, "/")
-	if !inside {
-		_, journal := ParseJournalFile(path)
-		return journal || path == MetadataFile || path == IndexFile
-	}
-	return dir != Trash && !strings.HasPrefix(name[strings.LastIndexByte(name, '/')+1:], ".")
 }

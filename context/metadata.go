@@ -13,8 +13,7 @@ import (
 )
 
 const (
-	metadataVersion = "context/2"
-	metadataBefore  = "context/1"
+	metadataVersion = "context/1"
 	// MaxMetadata bounds metadata.json, in bytes.
 	MaxMetadata = 64 << 20
 )
@@ -38,9 +37,8 @@ type Metadata struct {
 	UpdatedAt    time.Time
 	Extra        Object // unknown members
 
-	before bool    // read from a context/1
-	check  bool    // read from a metadata.json as the engine wrote it
-	sums   *Object // those of the members as the engine wrote them in metadata.json; nil without any
+	check bool    // read from a metadata.json as the engine wrote it
+	sums  *Object // those of the members as the engine wrote them in metadata.json; nil without any
 }
 
 // Branch is a name that points at a line.
@@ -63,6 +61,10 @@ type Line struct {
 	Parent uuid.UUID `json:"parent,omitzero"`
 	Base   int64     `json:"base"`
 	Folder string    `json:"folder"` // in messages/
+	// Archived is the position before which the line's own messages have no files; 0 for none. ArchivedBytes is the length
+	// of their envelopes, in bytes.
+	Archived      int64 `json:"archived,omitempty"`
+	ArchivedBytes int64 `json:"archived_bytes,omitempty"`
 }
 
 // Removed is a line that lost its name.
@@ -125,21 +127,18 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
 	}
 	var version string
-	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion && version != metadataBefore {
+	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
 			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
 		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
 	}
-	m := &Metadata{before: version == metadataBefore}
-	if m.before {
-		o.renameLater()
-	}
-	if sum := o.Get(checkMember); !m.before && sum != nil {
+	m := &Metadata{}
+	if sum := o.Get(checkMember); sum != nil {
 		o.Set(checkMember, nil)
 		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
 	}
-	if raw := o.Get(sumsMember); !m.before && raw != nil {
+	if raw := o.Get(sumsMember); raw != nil {
 		o.Set(sumsMember, nil)
 		if raw[0] == '{' {
 			m.sums = &Object{}
@@ -148,7 +147,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 	}
 	read, err := parseMembers(o)
 	if err == nil {
-		read.before, read.check, read.sums = m.before, m.check, m.sums
+		read.check, read.sums = m.check, m.sums
 		err = read.validate()
 	}
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// metadata.json is a projection of the metadata that the journal commits. A person may edit it: the engine then takes
+// metadata.json is a projection of the metadata that the log commits. A person may edit it: the engine then takes
 // the changes in, with the next write.
 
 // Projection is the state of metadata.json, compared with the committed metadata.
@@ -21,23 +21,17 @@ const (
 	ProjectionCurrent  Projection = iota // the engine wrote it for the committed revision
 	ProjectionStale                      // the engine wrote it for an earlier revision
 	ProjectionAltered                    // somebody changed it, but nothing that counts
-	ProjectionNewer                      // it is of a later revision, or no journal has metadata of this format
+	ProjectionNewer                      // it is of a later revision, or nothing was committed
 	ProjectionEdited                     // a person changed it
 	ProjectionUnknown                    // it is of an earlier revision and was edited, and does not say which members: none count
 	ProjectionUnusable                   // it is missing or damaged
 )
 
-// decides reports whether a copy in a journal commits metadata. In a context/1 metadata.json did that.
-func (m *Metadata) decides() bool { return m != nil && !m.before }
-
-// IsBefore reports whether the metadata was read from a file of the format before.
-func (m *Metadata) IsBefore() bool { return m.before }
-
 // recognise returns the state of a metadata.json that the engine wrote for committed metadata, or for earlier metadata
 // of the context: its check is right. Such a file needs no parser, since its members are on lines of their own.
 func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
 	at := bytes.LastIndex(b, []byte(`"`+checkMember+`"`))
-	if !m.decides() || at < 0 || string(b[at:]) != checkEnd(b[:at]) {
+	if m == nil || at < 0 || string(b[at:]) != checkEnd(b[:at]) {
 		return is, false
 	}
 	member := func(key string) string {
@@ -57,17 +51,17 @@ func (m *Metadata) recognise(b []byte) (is Projection, ok bool) {
 	return ProjectionCurrent, true
 }
 
-// Reconcile returns the metadata that counts, where a journal committed one and metadata.json holds file. Of an edited
+// Reconcile returns the metadata that counts, where a log committed one and metadata.json holds file. Of an edited
 // file these members count: title, parent_id, labels, config, state, active_branch, the names, prompts and further
 // members of branches, and unknown members. Only members that differ from the file as the engine wrote it are taken:
 // the others may be older than the commits since.
 func Reconcile(committed, file *Metadata) (*Metadata, Projection) {
 	switch {
-	case !committed.decides():
+	case committed == nil:
 		return file, ProjectionNewer
 	case file.check && file.Revision == committed.Revision:
 		return committed, ProjectionCurrent
-	case file.before, file.check && file.Revision < committed.Revision: // the file from before an upgrade has no check
+	case file.check && file.Revision < committed.Revision:
 		return committed, ProjectionStale
 	case file.Revision > committed.Revision: // edited or not: the record of that revision is lost
 		return file, ProjectionNewer
@@ -168,7 +162,7 @@ func sameJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(compact(a), compact(b))
 }
 
-// compact removes insignificant white space, which metadata.json has and a journal has not.
+// compact removes insignificant white space, which metadata.json has and a log has not.
 func compact(v json.RawMessage) json.RawMessage {
 	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
 		return v

@@ -61,7 +61,6 @@ func TestReconcile(t *testing.T) {
 		return edit(text, `"name": "main"`, `"name": "trunk"`, `"active_branch": "main"`, `"active_branch": "trunk"`)
 	}
 	trunk := renamed(sample)
-	format1 := func(text string) string { return edit(text, "context/2", "context/1") }
 	for name, x := range map[string]struct {
 		committed, file string
 		is              Projection
@@ -87,8 +86,6 @@ func TestReconcile(t *testing.T) {
 		"respelled":                    {sample, respelled(sample), ProjectionAltered, title, "main", state},
 		"respelled, behind":            {written(another), respelled(sample), ProjectionAltered, "newer", "main", one},
 		"respelled, edited":            {written(another), respelled(edit(sample, title, "my")), ProjectionEdited, "my", "main", one},
-		"from before an upgrade":       {sample, format1(edit(sample, "Ein", "Kein")), ProjectionStale, title, "main", state},
-		"before":                       {format1(sample), format1(edit(sample, "Ein", "Kein")), ProjectionNewer, "Kein Weg < & >", "main", state},
 	} {
 		committed := parse(x.committed)
 		m, is := Reconcile(committed, parse(x.file))

@@ -69,3 +69,17 @@ func (f *Files) Stat(ids []uuid.UUID) ([]fs.FileInfo, error) {
 	}
 	return infos, nil
 }
+
+// Remove removes a message file. A missing one is no error.
+func (f *Files) Remove(id uuid.UUID) error {
+	var err error
+	if f.folder != nil {
+		err = f.folder.Remove(MessageFile(id))
+	} else {
+		err = f.dir.FS.Remove(f.dir.MessagePath(f.name, id))
+	}
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}

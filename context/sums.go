@@ -11,7 +11,7 @@ import (
 
 // sumsMember is the member of metadata.json that says what the engine wrote: the metadata's members that a person may
 // edit, with the checksum of each value in place of the value, and with the branches by line. A value with another
-// checksum is an edit, however old the file is: no journal need have its revision.
+// checksum is an edit, however old the file is: no log need have its revision.
 const sumsMember = "member_sums"
 
 // summedMembers are the known members of the metadata in the member of the sums. The others are unknown members.

@@ -2,10 +2,12 @@ package context
 
 import (
 	"bytes"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 	"time"
 
@@ -28,29 +30,20 @@ type TrashItem struct {
 	Context   uuid.UUID `json:"context"`
 	RemovedAt time.Time `json:"removed_at"`
 
-	// For the end of a line, and for a message's replaced version, which is in the item itself:
+	// For a message's replaced version, which is in the item itself:
 	Line     uuid.UUID       `json:"line,omitzero"`
 	Position int64           `json:"position,omitempty"`
 	Sum      string          `json:"sum,omitempty"` // of the envelope
 	Check    string          `json:"check,omitempty"`
 	Envelope json.RawMessage `json:"envelope,omitempty"`
-
-	// For the end of a line, which only the format before moved to the trash: its row in the table of lines, and its
-	// positions. Name is the line's last branch name.
-	Parent uuid.UUID `json:"parent,omitzero"`
-	Base   int64     `json:"base,omitempty"`
-	Folder string    `json:"folder,omitempty"`
-	From   int64     `json:"from,omitempty"`
-	To     int64     `json:"to,omitempty"`
-	Why    string    `json:"why,omitempty"`
 }
 
 // Kinds of trash.
 const (
 	TrashContext = "context" // a context's folder
-	TrashLine    = "line"    // a removed line: in its place, or of the format before
+	TrashLine    = "line"    // a removed line, in its place
 	TrashVersion = "version" // the envelope that a replaced message had
-	TrashTail    = "tail"    // a torn journal tail
+	TrashTail    = "tail"    // the torn end of a log
 	TrashDamaged = "damaged" // what occupied the path of a file of ours
 	TrashBlobs   = "blobs"   // blobs that nothing referred to
 )
@@ -138,13 +131,21 @@ func TrashBytes(d *Dir, kind, name string, b []byte) error {
 	return err
 }
 
-// TrashCopy saves a copy of a file that is about to be replaced, durably.
+// TrashCopy saves a copy of a file that is about to be replaced, durably. name is its path in the context's folder.
 func TrashCopy(d *Dir, kind, name string) error {
-	b, err := vfs.ReadFile(d.FS, name, MaxMetadata)
-	if err != nil {
+	if _, err := d.FS.Lstat(name); err != nil {
 		return err
 	}
-	return TrashBytes(d, kind, name, b)
+	base := path.Base(name)
+	item := TrashItem{Kind: kind, Name: base, Context: d.ID, RemovedAt: d.Latest(time.Now())}
+	_, err := IntoTrash(d.FS, item, func(folder string) error {
+		to := folder + "/" + base
+		if err := vfs.CopyFile(context.Background(), d.FS, to, d.FS, name); err != nil {
+			return err
+		}
+		return vfs.SyncFile(d.FS, to)
+	})
+	return err
 }
 
 // Latest returns the later of now and the last change in metadata.json: with a clock that was set back, a new item must

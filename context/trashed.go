@@ -18,14 +18,9 @@ import (
 const (
 	// maxItem bounds an item.json, in bytes.
 	maxItem = 1 << 20
-	// ClearedFile is an empty file in an item of kind TrashLine.
-	ClearedFile = "cleared"
 	// versionHead bounds where the envelope begins in a version that we wrote, in bytes.
 	versionHead = 4 << 10
 )
-
-// PieceFile returns the name of the n-th file of messages in an item of kind TrashLine, from 1 on.
-func PieceFile(n int) string { return fmt.Sprintf("messages-%d.jsonl", n) }
 
 // TrashEntry is an item in a trash folder.
 type TrashEntry struct {
@@ -97,23 +92,6 @@ func Items(fsys vfs.FS, entries []fs.DirEntry, want func(id uuid.UUID, folder bo
 			}
 		}
 	}
-}
-
-// ReadTrashed reads the item with a path as in EachTrash. It fails for an item without a valid description.
-func ReadTrashed(fsys vfs.FS, path string) (*TrashEntry, error) {
-	name := strings.TrimPrefix(path, Trash+"/")
-	id, ok := ParseID(strings.TrimSuffix(name, MessageEnd))
-	if !ok {
-		return nil, fmt.Errorf("%q is not an item in trash", path)
-	}
-	t := &TrashEntry{ID: id, Path: Trash + "/" + name, fs: fsys, folder: !strings.HasSuffix(name, MessageEnd)}
-	return t, t.read()
-}
-
-// Has reports whether the item contains a file.
-func (t *TrashEntry) Has(name string) bool {
-	_, err := t.fs.Lstat(t.Path + "/" + name)
-	return err == nil
 }
 
 // HoldsMore reports whether the item's folder contains anything that is not spent.

@@ -107,7 +107,7 @@ func (m *Metadata) validateAfter(was *Metadata) error {
 	return nil
 }
 
-// changedRows returns the lines and branches of m that was has not, by index. A line in another folder counts as such. It
+// changedRows returns the lines and branches of m that was has not, by index. A line that is archived counts as such. It
 // returns false if they are not few, or if a line is gone or changed otherwise.
 func (m *Metadata) changedRows(was *Metadata) (lines, branches []int, ok bool) {
 	if len(m.Lines) < len(was.Lines) {
@@ -119,7 +119,7 @@ func (m *Metadata) changedRows(was *Metadata) (lines, branches []int, ok bool) {
 			if a.ID != b.ID || a.Parent != b.Parent || a.Base != b.Base {
 				return nil, nil, false
 			}
-			if a.Folder == b.Folder {
+			if *a == *b {
 				continue
 			}
 		}
@@ -150,6 +150,9 @@ func errActive(m *Metadata) error {
 func (l *Line) validateFolder() error {
 	if !ValidFolder(l.Folder) {
 		return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
+	}
+	if l.Archived < 0 || l.ArchivedBytes < 0 {
+		return fmt.Errorf("line %s: archived to position %d", l.ID, l.Archived)
 	}
 	return nil
 }

@@ -1,7 +1,7 @@
 // Package importer reads the histories of other agent tools and stores them as contexts.
 //
 // A history is a file, such as a session of Claude Code or an export of ChatGPT, or a folder with a file for each event;
-// [Formats] lists all. Here, a *record* is the object in the file that represents one message, not a journal record: a
+// [Formats] lists all. Here, a *record* is the object in the file that represents one message, not a log record: a
 // line, a node of a tree, an element of an array. Every record becomes one stored message whose body is the record
 // itself, verbatim. Records that people do not read, and those that repeat others, get a role of their own. The
 // importer reports each unreadable part as a [Problem] with its line, and imports the rest.

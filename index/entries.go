@@ -1,76 +1,29 @@
 package index
 
 import (
-	stdcontext "context"
-	"errors"
+	"cmp"
+	"context"
 	"iter"
 	"slices"
+	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
 )
 
-// Entries returns the entries of a line's own positions [from, to). It omits positions that do not exist.
-func (l *Log) Entries(id uuid.UUID, from, to int64) ([]Entry, error) {
-	seen := l.IndexVersion()
-	entries, err := l.entries(id, from, to)
-	for renewed, rebuilt := 0, 0; errors.Is(err, ErrDamaged) && rebuilt < 3; { // a writer may replace the index in between
-		if renewed < 8 && l.IndexChanged(seen) { // the missing data has moved
-			renewed++
-		} else if err := l.rebuildRows(err); err != nil { // the rows are a cache: rebuild what they lost
-			return nil, err
-		} else {
-			rebuilt++
-		}
-		seen = l.IndexVersion()
-		entries, err = l.entries(id, from, to)
-	}
-	return entries, err
-}
+// pageEntries is how many entries are read at once.
+const pageEntries = 1024
 
-func (l *Log) entries(id uuid.UUID, from, to int64) ([]Entry, error) {
-	var rows, recent, changed []Entry
-	var rowsErr error
-	err := l.view(func(s *state) {
-		ln := s.lines[id]
-		if ln == nil {
-			to = from
-			return
-		}
-		from, to = max(from, ln.Base), min(to, ln.End())
-		if from < to && to > ln.start {
-			recent = slices.Clone(ln.recent[max(from, ln.start)-ln.start : to-ln.start])
-		}
-		for p, e := range ln.changed {
-			if p >= from && p < to {
-				changed = append(changed, *e)
-			}
-		}
-		rows, rowsErr = s.readRows(ln, from, min(to, ln.start)) // the view keeps the file open
-	})
-	if err = errors.Join(err, rowsErr); err != nil || from >= to {
-		return nil, err
-	}
-	for _, e := range changed {
-		rows[e.Position-from] = e
-	}
-	return append(rows, recent...), nil
-}
-
-// pageRows is how many entries are read at once.
-const pageRows = 1024
-
-// All yields the entries of a line's own positions [from, to), in order, and omits positions that do not exist. It
-// reads them in pages: others may append to the line or cut it meanwhile.
-func (l *Log) All(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.Seq2[*Entry, error] {
+// All yields the entries of the positions from … to that a line has itself, in order, and leaves out positions that do not
+// exist. It reads them in pages: others may append to the line, or cut it, meanwhile.
+func (ix *Index) All(ctx context.Context, line uuid.UUID, from, to int64) iter.Seq2[*Entry, error] {
 	return func(yield func(*Entry, error) bool) {
-		for entries, err := range l.Pages(ctx, line, from, to) {
+		for page, err := range ix.Pages(ctx, line, from, to) {
 			if err != nil {
 				yield(nil, err)
 				return
 			}
-			for i := range entries {
-				if !yield(&entries[i], nil) {
+			for i := range page {
+				if !yield(&page[i], nil) {
 					return
 				}
 			}
@@ -78,40 +31,20 @@ func (l *Log) All(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.S
 	}
 }
 
-// Pages is [Log.All] for callers that process several entries at once.
-func (l *Log) Pages(ctx stdcontext.Context, line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
-	return l.pages(func(line uuid.UUID, from, to int64) ([]Entry, error) {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		return l.Entries(line, from, to)
-	}, line, from, to)
-}
-
-// storedPages is [Log.Pages] for the folded entries of a line, without later changes from the journals.
-func (l *Log) storedPages(line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
-	return l.pages(func(line uuid.UUID, from, to int64) (entries []Entry, err error) {
-		l.mu.RLock()
-		defer l.mu.RUnlock()
-		if ln := l.state.lines[line]; ln != nil {
-			entries, err = l.state.readRows(ln, from, to)
-		}
-		return entries, err
-	}, line, from, to)
-}
-
-// pages yields what read returns, page by page, until it returns nothing.
-func (l *Log) pages(read func(line uuid.UUID, from, to int64) ([]Entry, error), line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
+// Pages is [Index.All] for callers that take several entries at once.
+func (ix *Index) Pages(ctx context.Context, line uuid.UUID, from, to int64) iter.Seq2[[]Entry, error] {
 	return func(yield func([]Entry, error) bool) {
-		counts, _, err := l.Counts(line)
-		from = max(from, counts.Base)
-		for err == nil && from < min(to, maxSeq) {
-			var entries []Entry
-			if entries, err = read(line, from, min(from+pageRows, to)); err != nil || len(entries) == 0 {
+		counts, _, err := ix.Counts(line)
+		for from = max(from, counts.Base); err == nil && from < to; {
+			if err = ctx.Err(); err != nil {
 				break
 			}
-			from = entries[len(entries)-1].Position + 1
-			if !yield(entries, nil) {
+			var page []Entry
+			if page, err = ix.Entries(line, from, from+min(to-from, pageEntries)); err != nil || len(page) == 0 {
+				break
+			}
+			from = page[len(page)-1].Position + 1
+			if !yield(page, nil) {
 				return
 			}
 		}
@@ -121,13 +54,53 @@ func (l *Log) pages(read func(line uuid.UUID, from, to int64) ([]Entry, error), 
 	}
 }
 
-// RowsFile returns the path of a line's row file.
-func (l *Log) RowsFile(line uuid.UUID) (path string) {
-	path = ctxfolder.RowsFile(line, 0)
-	_ = l.view(func(s *state) {
-		if ln := s.lines[line]; ln != nil {
-			path = ctxfolder.RowsFile(line, ln.Rows)
+// Unsealed returns the entries of messages that only logs have, of each line in order of their positions.
+func (ix *Index) Unsealed() (all map[uuid.UUID][]Entry, err error) {
+	err = ix.view(func(s *state) {
+		all = map[uuid.UUID][]Entry{}
+		for id, ln := range s.lines {
+			for _, e := range ln.changed {
+				all[id] = append(all[id], e)
+			}
+			slices.SortFunc(all[id], func(a, b Entry) int { return int(a.Position - b.Position) })
+			if len(ln.recent) > 0 {
+				all[id] = append(all[id], ln.recent...)
+			}
 		}
 	})
-	return path
+	return all, err
+}
+
+// UnsealedBytes returns the length of the records that no segment has. ended says that some can be sealed without another
+// Rotate.
+func (ix *Index) UnsealedBytes() (n int64, ended bool, err error) {
+	err = ix.viewLogs(func(s *state) {
+		for _, o := range s.logs {
+			n += o.Len()
+			ended = ended || o.Next() != ""
+		}
+	})
+	return n, ended, err
+}
+
+// NewestLog returns the name of the log that the next commit goes to, empty without one.
+func (ix *Index) NewestLog() (name string, err error) {
+	err = ix.viewLogs(func(s *state) {
+		if len(s.logs) > 0 {
+			name = cmp.Or(s.newest().Next(), s.newest().Name())
+		}
+	})
+	return name, err
+}
+
+// Now returns the time for a commit, in whole microseconds, which every file system keeps as the time of a file.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Next returns the time for the commit of a newer version: later than this one, whatever the clock says.
+func (e *Entry) Next() time.Time {
+	now := Now()
+	if least := e.StoredAt().Add(time.Microsecond); now.Before(least) {
+		return least
+	}
+	return now
 }

@@ -1,157 +1,266 @@
 package index
 
 import (
-	stdcontext "context"
+	"bytes"
 	"errors"
-	"math"
-	"slices"
+	"fmt"
+	"io/fs"
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/google/uuid"
 )
 
-// IsNew reports whether an id is greater than every id of the context, so that no message has it. It is false where
-// that is not known without a search.
-func (l *Log) IsNew(id uuid.UUID) (isNew bool, err error) {
-	err = l.view(func(s *state) {
-		isNew = true
-		for _, ln := range s.lines {
-			isNew = isNew && ln.isAbove(id)
+// lineView is a line as a reader has it: nothing of it changes. The reader releases it.
+type lineView struct {
+	Counts
+	recent   []Entry
+	changed  map[int64]Entry
+	segments *segments
+}
+
+// lineOf returns a line; ok is false if the history never had it.
+func (ix *Index) lineOf(id uuid.UUID) (v lineView, ok bool, err error) {
+	err = ix.view(func(s *state) {
+		ln := s.lines[id]
+		if ok = ln != nil; ok {
+			s.segments.hold()
+			v = lineView{ln.Counts, ln.recent, ln.changed, s.segments}
 		}
 	})
-	return isNew, err
+	return v, ok, err
 }
 
-// FindRecent looks an id up among the messages in live journals, in one line below position end.
-func (l *Log) FindRecent(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
-	if err := l.load(); err != nil {
-		return e, false, err
+func (v *lineView) release() { v.segments.release() }
+
+// at returns the entry at one of the line's own positions.
+func (v *lineView) at(position int64) (Entry, error) {
+	if i := position - (v.End() - int64(len(v.recent))); i >= 0 {
+		return v.recent[i], nil
 	}
-	l.mu.Lock() // find builds the line's table of ids on first use
-	defer l.mu.Unlock()
-	if ln := l.state.lines[line]; ln != nil {
-		if p, found := ln.find(id); found && p < end {
-			e, ok = ln.recent[p-ln.start], true
-		}
+	e, changed := v.changed[position]
+	if changed && e.ID != uuid.Nil {
+		return e, nil
 	}
-	return e, ok, nil
+	row, err := v.rowAt(position)
+	if changed && err == nil {
+		row.Seq, row.Gone, row.Size, row.Sum, row.Payloads = e.Seq, e.Gone, 0, 0, 0
+	}
+	return row, err
 }
 
-// Find looks an id up in one line below position end: in live journals, packs, folded journals, and rows that are
-// marked lost. It does not look for a message file. With rows it also searches every row, for callers that know that
-// the message's file is wrong. It omits erased messages, except those of a rebuilt index.
-func (l *Log) Find(line, id uuid.UUID, end int64, rows bool) (e Entry, ok bool, err error) {
-	if e, ok, err = l.FindRecent(line, id, end); ok || err != nil {
-		return e, ok, err
-	}
-	try := func(positions []int64, perr error) (done bool) {
-		err = perr
-		for _, p := range positions {
-			var entries []Entry
-			if err == nil && !ok && p < end {
-				entries, err = l.Entries(line, p, p+1)
-			}
-			if err == nil && len(entries) == 1 && entries[0].ID == id && entries[0].Lost != Erased {
-				e, ok = entries[0], true
-			}
+// rowAt returns what the newest segment with a position says of it.
+func (v *lineView) rowAt(position int64) (Entry, error) {
+	for i := len(v.segments.all) - 1; i >= 0; i-- {
+		o := v.segments.all[i]
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
+			return Entry{}, err
 		}
-		return ok || err != nil
+		if span, ok := o.spans[v.Line]; !ok || position < span.From || position >= span.To {
+			continue
+		}
+		row, err := o.Lookup(v.Line, position)
+		if errors.Is(err, archive.ErrNotFound) {
+			continue
+		}
+		if errors.Is(err, ErrDamaged) {
+			continue // an older segment may have another version
+		}
+		if err != nil {
+			return Entry{}, err
+		}
+		return entryOfRow(&row, o), nil
 	}
-	packed, damaged, err := l.inPacks(line, id)
-	_ = try(packed, err) || try(l.inFolded(line, id)) ||
-		(rows || damaged) && try(l.inRows(line, id, end)) || // this rebuilds the index if rows need what a pack had
-		try(l.inLost(line, id))
+	return lostAt(v.Line, position), nil
+}
+
+// anew repeats a read whose segment another one took the place of.
+func (ix *Index) anew(read func() error) (err error) {
+	for range looks {
+		if err = read(); !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+		if err := ix.Reload(); err != nil {
+			return err
+		}
+	}
+	return err
+}
+
+// Entry returns the entry at a position, which a line has itself. ok is false if it has no such position.
+func (ix *Index) Entry(line uuid.UUID, position int64) (e Entry, ok bool, err error) {
+	err = ix.anew(func() (err error) {
+		e, ok, err = ix.entry(line, position)
+		return err
+	})
 	return e, ok, err
 }
 
-// inPacks returns the positions that packs state for a message. If damaged, there may be others.
-func (l *Log) inPacks(line, id uuid.UUID) (positions []int64, damaged bool, err error) {
-	verr := l.view(func(s *state) {
-		if s.lines[line] == nil {
-			return
-		}
-		for _, pack := range s.lines[line].Packs {
-			p, perr := s.openPack(pack)
-			if errors.Is(perr, ErrDamaged) {
-				damaged = true
-				continue
-			}
-			if perr != nil {
-				err = perr // it may have the id
-				return
-			}
-			p.find(id, func(r archive.Row) bool {
-				if r.Line == line && !slices.Contains(positions, r.Position) {
-					positions = append(positions, r.Position)
-				}
-				return true
-			})
-			damaged = damaged || p.isSalvaged()
-			p.Release()
-		}
-	})
-	return positions, damaged, errors.Join(verr, err)
-}
-
-// inFolded returns the position that the folded journals state for a message, if any. The message may have no file: a
-// power cut can lose it until it is settled.
-func (l *Log) inFolded(line, id uuid.UUID) (positions []int64, err error) {
-	err = l.view(func(s *state) {
-		if p, ok := s.folded.find(s.dir, line, id); ok {
-			positions = []int64{p}
-		}
-	})
-	return positions, err
-}
-
-// inRows searches all rows of a line. Of several rows the last counts, and a row that is not marked lost before one
-// that is.
-func (l *Log) inRows(line, id uuid.UUID, end int64) (positions []int64, err error) {
-	lost := false
-	for e, err := range l.All(stdcontext.Background(), line, 0, end) {
-		if err != nil {
-			return nil, err
-		}
-		if e.ID == id && e.Lost != Erased && (positions == nil || lost || e.Lost == "") {
-			positions, lost = []int64{e.Position}, e.Lost != ""
-		}
+func (ix *Index) entry(line uuid.UUID, position int64) (e Entry, ok bool, err error) {
+	v, ok, err := ix.lineOf(line)
+	if err != nil || !ok {
+		return e, false, err
 	}
-	return positions, nil
+	defer v.release()
+	if position < v.Base || position >= v.End() {
+		return e, false, nil
+	}
+	e, err = v.at(position)
+	return e, err == nil, err
 }
 
-// inLost returns the position of the message's row that is marked lost, if any. It reads nothing if the line has none,
-// and the rows once otherwise.
-func (l *Log) inLost(line, id uuid.UUID) (positions []int64, err error) {
-	var was *state
-	var known map[uuid.UUID]int64
-	none := true
-	seen := l.IndexVersion()
-	err = l.view(func(s *state) {
-		if ln := s.lines[line]; ln != nil {
-			was, none, known = s, ln.Lost == 0, ln.lostIDs
-		}
+// Entries returns the entries of the positions from … to that a line has itself, in order.
+func (ix *Index) Entries(line uuid.UUID, from, to int64) (all []Entry, err error) {
+	err = ix.anew(func() (err error) {
+		all, err = ix.entries(line, from, to)
+		return err
 	})
-	if none || err != nil {
+	return all, err
+}
+
+func (ix *Index) entries(line uuid.UUID, from, to int64) ([]Entry, error) {
+	v, ok, err := ix.lineOf(line)
+	if err != nil || !ok {
 		return nil, err
 	}
-	if known == nil {
-		known = map[uuid.UUID]int64{}
-		for e, err := range l.All(stdcontext.Background(), line, 0, math.MaxInt64) {
+	defer v.release()
+	return v.entries(from, to)
+}
+
+func (v *lineView) entries(from, to int64) (all []Entry, err error) {
+	from, to = max(from, v.Base), min(to, v.End())
+	if from >= to {
+		return nil, nil
+	}
+	start := v.End() - int64(len(v.recent))
+	all = make([]Entry, 0, to-from)
+	if from < start {
+		if all, err = v.sealed(all, from, min(to, start)); err != nil {
+			return nil, err
+		}
+	}
+	if to > start {
+		all = append(all, v.recent[max(from-start, 0):to-start]...)
+	}
+	return all, nil
+}
+
+// sealed adds the entries of positions of segments: of each, the one of the newest segment that has it.
+func (v *lineView) sealed(all []Entry, from, to int64) ([]Entry, error) {
+	n := len(all)
+	all = append(all, make([]Entry, to-from)...)
+	found := all[n:]
+	left := to - from
+	for i := len(v.segments.all) - 1; i >= 0 && left > 0; i-- {
+		o := v.segments.all[i]
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
+			return nil, err
+		}
+		span, ok := o.spans[v.Line]
+		if !ok || span.To <= from || span.From >= to {
+			continue
+		}
+		for row, err := range o.Rows(v.Line, from, to) {
+			if errors.Is(err, ErrDamaged) {
+				continue
+			}
 			if err != nil {
 				return nil, err
 			}
-			if e.isLost() {
-				known[e.ID] = e.Position
+			if e := &found[row.Position-from]; e.seg == nil {
+				*e = entryOfRow(&row, o)
+				left--
 			}
 		}
-		l.mu.Lock()
-		if l.state == was && l.IndexVersion() == seen && was.lines[line] != nil {
-			was.lines[line].lostIDs = known
+	}
+	for i := range found {
+		p := from + int64(i)
+		if found[i].seg == nil {
+			found[i] = lostAt(v.Line, p)
 		}
-		l.mu.Unlock()
+		if e, ok := v.changed[p]; ok {
+			if e.ID == uuid.Nil {
+				e.ID, e.At = found[i].ID, found[i].At
+			}
+			found[i] = e
+		}
 	}
-	if p, ok := known[id]; ok {
-		positions = []int64{p}
+	return all, nil
+}
+
+// Find returns the newest message with an id of a line, below a position. One that was erased counts only if there is no
+// other: its id can be appended again.
+func (ix *Index) Find(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
+	err = ix.anew(func() (err error) {
+		e, ok, err = ix.find(line, id, end)
+		return err
+	})
+	return e, ok, err
+}
+
+func (ix *Index) find(line, id uuid.UUID, end int64) (e Entry, ok bool, err error) {
+	var position int64
+	err = ix.view(func(s *state) {
+		if ln := s.lines[line]; ln != nil && !ln.IsAbove(id) {
+			// byID is made under the lock of readers: see line.find.
+			position, ok = ln.findIn(id)
+		}
+	})
+	if err != nil {
+		return e, false, err
 	}
-	return positions, nil
+	found := false // an erased one
+	take := func(at Entry) bool {
+		if at.ID == id && at.Position < end {
+			e, found = at, true
+		}
+		return found && !e.IsErased()
+	}
+	if ok {
+		if at, there, err := ix.Entry(line, position); err != nil || there && take(at) || position >= end {
+			return e, found, err
+		}
+	}
+	v, ok, err := ix.lineOf(line)
+	if err != nil || !ok {
+		return e, false, err
+	}
+	defer v.release()
+	if v.IsAbove(id) {
+		return e, false, nil
+	}
+	for _, c := range v.changed {
+		if take(c) {
+			return e, true, nil
+		}
+	}
+	for i := len(v.segments.all) - 1; i >= 0; i-- {
+		o := v.segments.all[i]
+		if err := o.need(); errors.Is(err, ErrDamaged) {
+			continue
+		} else if err != nil {
+			return e, false, err
+		}
+		span, ok := o.spans[line]
+		if !ok || bytes.Compare(id[:], span.Least[:]) < 0 || bytes.Compare(id[:], span.Greatest[:]) > 0 {
+			continue
+		}
+		for row, rerr := range o.LookupID(id) {
+			if rerr != nil {
+				err = errors.Join(err, fmt.Errorf("%w: %w", ErrDamaged, rerr))
+				continue
+			}
+			if row.Line != line || row.Position >= min(end, v.End()) || row.Position < v.Base {
+				continue
+			}
+			// Its position may have another message by now.
+			if at, aerr := v.at(row.Position); aerr == nil && take(at) {
+				return e, true, nil
+			}
+		}
+	}
+	return e, found && err == nil, err
 }

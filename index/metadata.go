@@ -1,155 +1,93 @@
 package index
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/google/uuid"
 )
 
-// takenMetadata is metadata that a journal or index.json has: a copy, or a change of what was taken before. parsed is
-// what it leads to, nil if it was not parsed yet.
-type takenMetadata struct {
-	kind   Kind
-	raw    json.RawMessage
-	parsed *ctxfolder.Metadata
+// metadata is the newest metadata: what a copy and the changes after it lead to.
+type metadata struct {
+	context uuid.UUID
+	m       *ctxfolder.Metadata // nil if the context has none yet
+	raw     json.RawMessage     // its copy; nil after a change
+	copied  int                 // bytes of the last copy
+	changes int                 // changes since
+	changed int                 // bytes of them
 }
 
-// takeMetadata takes metadata that is newer than the previous one, unless raw is nil. It counts from parseMetadata on.
-func (s *state) takeMetadata(kind Kind, raw json.RawMessage, parsed *ctxfolder.Metadata) {
-	if raw != nil {
-		s.unparsed = append(s.unparsed, takenMetadata{kind, raw, parsed})
+// take applies a record.
+func (x *metadata) take(kind journal.Kind, body []byte) error {
+	m, err := x.after(kind, body)
+	if err != nil {
+		return err
 	}
-}
-
-// parseMetadata parses the newest usable copy that was taken, and applies the changes after it.
-func (s *state) parseMetadata() error {
-	unparsed := s.unparsed
-	s.unparsed = nil
-	newest := 0
-	for i, taken := range slices.Backward(unparsed) {
-		if taken.kind == KindChange {
-			continue
-		}
-		err := s.parse(taken)
-		if errors.Is(err, ctxfolder.ErrVersion) {
-			return err
-		}
-		if err == nil {
-			newest = i + 1
-			break
-		}
-		s.note("journal", "metadata in a journal: %v", err)
+	if kind == journal.Metadata {
+		x.set(m, bytes.Clone(body))
+		return nil
 	}
-	changes := slices.DeleteFunc(unparsed[newest:], func(taken takenMetadata) bool { return taken.kind != KindChange })
-	if err := s.parse(changes...); err != nil {
-		for _, taken := range changes {
-			if err := s.parse(taken); err != nil {
-				s.note("journal", "a change of the metadata in a journal: %v", err)
-			}
-		}
-	}
+	x.m, x.raw, x.changes, x.changed = m, nil, x.changes+1, x.changed+len(body)
 	return nil
 }
 
-// parse makes what a copy, or changes, lead to the newest metadata.
-func (s *state) parse(taken ...takenMetadata) error {
-	if len(taken) == 0 {
-		return nil
+// after returns the metadata after a record.
+func (x *metadata) after(kind journal.Kind, body []byte) (m *ctxfolder.Metadata, err error) {
+	switch {
+	case kind == journal.Metadata:
+		m, err = ctxfolder.ParseMetadata(body)
+	case x.m == nil:
+		err = errors.New("a change of metadata that is not there")
+	default:
+		m, err = x.m.Apply(body)
 	}
-	last := taken[len(taken)-1]
-	m, err := last.parsed, error(nil)
-	if m == nil {
-		raw := make([]json.RawMessage, len(taken))
-		for i := range taken {
-			raw[i] = taken[i].raw
-		}
-		m, err = metadataAfter(s.meta, last.kind, raw...)
-	}
-	if err == nil && m.ID != s.dir.ID {
-		err = fmt.Errorf("it belongs to context %s", m.ID)
-	}
-	if err == nil {
-		s.setMetadata(m, taken...)
-	}
-	return err
+	return m, err
 }
 
-// setMetadata makes m, to which a copy or changes lead, the newest metadata.
-func (s *state) setMetadata(m *ctxfolder.Metadata, taken ...takenMetadata) {
-	s.meta = m
-	for _, t := range taken {
-		if t.kind == KindChange {
-			s.metadata, s.changes, s.changed = nil, s.changes+1, s.changed+len(t.raw)
-		} else {
-			s.metadata, s.changes, s.changed, s.copied = t.raw, 0, 0, len(t.raw)
-		}
+// set makes m, of which raw is the copy, the newest metadata. The folder may be a copy of that of another context.
+func (x *metadata) set(m *ctxfolder.Metadata, raw json.RawMessage) {
+	x.m, x.raw, x.copied, x.changes, x.changed = m, raw, len(raw), 0, 0
+	if m.ID != x.context {
+		m.ID, x.raw = x.context, nil
 	}
 }
 
-// metadataCopy returns the newest metadata as a journal begins with it.
-func (s *state) metadataCopy() json.RawMessage {
-	if s.metadata == nil && s.meta != nil {
-		return ctxfolder.RawMetadata(s.meta)
+// copy returns the metadata as a copy has it.
+func (x *metadata) copy() (json.RawMessage, error) {
+	if x.raw == nil && x.m != nil {
+		return ctxfolder.CommittableMetadata(x.m)
 	}
-	return s.metadata
+	return x.raw, nil
+}
+
+// has reports whether the metadata names a line.
+func (x *metadata) has(line uuid.UUID) bool {
+	if x.m == nil {
+		return false
+	}
+	_, ok := x.m.Line(line)
+	return ok
 }
 
 // maxChanges is how many changes of the metadata can follow a copy: whoever opens the context applies them.
 const maxChanges = 64
 
-// MetadataItem returns the record that commits m, the next revision of the metadata: a change, or a copy where the changes
-// since the last one would be longer than that, or many. The caller holds the context lock and has called Prepare under it.
-func (l *Log) MetadataItem(m *ctxfolder.Metadata) (Item, error) {
-	l.advance.Lock()
-	defer l.advance.Unlock()
-	if s := l.state; s.meta != nil && s.changes < maxChanges && s.changed < s.copied {
-		change, err := s.meta.Change(m)
+// item returns the record that commits m: a change, or a copy where the changes since the last one would be longer than
+// that, or many.
+func (x *metadata) item(m *ctxfolder.Metadata) (journal.Item, error) {
+	if x.m != nil && x.changes < maxChanges && x.changed < x.copied {
+		change, err := x.m.Change(m)
 		if err != nil {
-			return Item{}, err
+			return journal.Item{}, err
 		}
-		size := s.changed + len(change)
-		if change != nil && size <= s.copied && s.copied+size <= ctxfolder.MaxMetadata/2 {
-			return Item{Kind: KindChange, Body: change, Metadata: m}, nil
+		size := x.changed + len(change)
+		if change != nil && size <= x.copied && x.copied+size <= ctxfolder.MaxMetadata/2 {
+			return journal.Item{Kind: journal.Change, Body: change}, nil
 		}
 	}
 	raw, err := ctxfolder.CommittableMetadata(m)
-	return Item{Kind: KindMetadata, Body: raw, Metadata: m}, err
-}
-
-// Metadata returns the metadata that counts: what the journals committed, with what a person changed in metadata.json.
-// With [ctxfolder.ProjectionUnusable], err is about metadata.json; m is nil if nothing replaces it.
-func (l *Log) Metadata() (m *ctxfolder.Metadata, is ctxfolder.Projection, stamp ctxfolder.Stamp, err error) {
-	for try := 0; ; try++ {
-		committed, cerr := l.Committed()
-		if cerr != nil {
-			return nil, ctxfolder.ProjectionUnusable, stamp, cerr
-		}
-		m, is, stamp, err = l.dir.EffectiveMetadata(committed)
-		if is != ctxfolder.ProjectionNewer || committed == nil || committed.IsBefore() || try > 0 {
-			return m, is, stamp, err
-		}
-		if err := l.Refresh(); err != nil { // another process committed meanwhile
-			return nil, ctxfolder.ProjectionUnusable, stamp, err
-		}
-	}
-}
-
-// Committed returns the newest metadata that the journals have, nil for none. It must not be changed.
-func (l *Log) Committed() (m *ctxfolder.Metadata, err error) {
-	err = l.view(func(s *state) { m = s.meta })
-	return m, err
-}
-
-// metadataAfter returns the metadata after a copy, or after changes of m, which may be nil.
-func metadataAfter(m *ctxfolder.Metadata, kind Kind, raw ...json.RawMessage) (*ctxfolder.Metadata, error) {
-	switch {
-	case kind != KindChange:
-		return ctxfolder.ParseMetadata(raw[0])
-	case m == nil:
-		return nil, errors.New("no journal has what the change applies to")
-	}
-	return m.Apply(raw...)
+	return journal.Item{Kind: journal.Metadata, Body: raw}, err
 }

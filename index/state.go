@@ -1,276 +1,282 @@
 package index
 
 import (
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io/fs"
-	"math"
+	"maps"
 	"slices"
+	"sync"
 
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/held"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
 
-// state is what a log knows of the lines, as of the last record read.
+// state is what is known of the history, up to a place.
 type state struct {
-	dir        *ctxfolder.Dir
-	lines      map[uuid.UUID]*line
-	journals   []*journal                       // not folded, oldest first; writers append to the last one
-	superseded []uint64                         // journals whose records a later one repeats
-	folded     journalSet                       // the folded journals that still exist
-	all        journalSet                       // of a rebuilt state: all journals, whole or not
-	rows       openFiles[string]                // open row files
-	packs      held.Table[uuid.UUID, *openPack] // open packs
-	seq        uint64                           // of the last record read or written
-	chain      uint64                           // of that record
-	newestAt   int64                            // time of the newest message, nanoseconds since 1970; 0 if unknown
-	settled    uint64                           // folded journals up to here are only a second copy
-	ownFrom    uint64                           // this handle wrote the records from this one to ownTo
-	ownTo      uint64                           // 0 for none
-	live       uint64                           // the journal in which index.json continues, after the record at offset
-	offset     int64
-	unsaved    bool                // rebuilt in memory: the index on disk is still damaged
-	meta       *ctxfolder.Metadata // the newest usable metadata in index.json and the journals
-	metadata   json.RawMessage     // that, if it was a copy
-	copied     int                 // bytes of the last copy
-	changes    int                 // changes since
-	changed    int                 // bytes of them
-	unparsed   []takenMetadata     // newer metadata
-	payloads   map[Sum]payloadAt   // in the unfolded journals
-	problems   []Problem
-	foreign    []uint64 // of a rebuilt state: journals of another history
-
-	packOrder []uuid.UUID // of a rebuilt state: the packs, in ascending order of precedence
+	context  uuid.UUID
+	at       journal.Spot
+	segments *segments  // they begin the history
+	logs     []*openLog // these go on; writers append to the last one
+	lines    map[uuid.UUID]*line
+	payloads map[blob.Sum]payloadAt // that the logs have
+	metadata metadata
+	lenient  bool      // what is damaged is left out, and the rest counts
+	gaps     bool      // messages may be missing before the next one
+	torn     bool      // a log ends in what an interrupted write may have left
+	spare    int64     // how many more messages may be lost at once
+	headless bool      // the newest log is missing
+	broken   bool      // no log takes further records: another one begins
+	listing  string    // the names of the files
+	problems []Problem // why something was left out
+	newestAt int64     // the time of the newest commit of a message, microseconds since 1970; 0 without one
 }
 
-func (s *state) newest() *journal { return s.journals[len(s.journals)-1] }
-
-// place returns the place after the last known record.
-func (s *state) place() Spot { return Spot{s.seq, s.chain} }
-
-func (s *state) note(kind, format string, args ...any) {
-	s.problems = append(s.problems, Problem{kind, fmt.Sprintf(format, args...)})
+// payloadAt is where a log has the record of a payload.
+type payloadAt struct {
+	log *openLog
+	off int64
 }
 
-// close closes the files, except journals that held shares.
-func (s *state) close(held []*journal) error {
-	s.folded.files.Clear()
-	s.all.files.Clear()
-	s.rows.Clear()
-	s.packs.Clear()
-	return closeBut(s.journals, held)
+// line is what is known of a line: its counts, and the messages that logs have.
+type line struct {
+	Counts
+	recent  []Entry             // the last ones, without a gap
+	ids     sync.Mutex          // guards byID
+	byID    map[uuid.UUID]int64 // their positions; nil until it is asked for
+	spare   *int64              // how many more messages may be lost, of all lines together
+	changed map[int64]Entry     // newer versions of earlier ones, and what is left of erased ones
 }
 
-// closeBut closes journals, except those whose files a journal of held has open.
-func closeBut(journals, held []*journal) error {
-	var errs []error
-	for _, j := range journals {
-		if !slices.ContainsFunc(held, func(h *journal) bool { return h.f == j.f }) {
-			errs = append(errs, j.f.Close())
+// start returns the position of the first recent message.
+func (ln *line) start() int64 { return ln.End() - int64(len(ln.recent)) }
+
+// findIn returns the position of a recent message. Readers call it at the same time.
+func (ln *line) findIn(id uuid.UUID) (position int64, ok bool) {
+	ln.ids.Lock()
+	defer ln.ids.Unlock()
+	if ln.byID == nil {
+		ln.byID = make(map[uuid.UUID]int64, len(ln.recent))
+		for i := range ln.recent {
+			ln.byID[ln.recent[i].ID] = ln.recent[i].Position
 		}
 	}
-	return errors.Join(errs...)
+	position, ok = ln.byID[id]
+	return position, ok
 }
 
-// openLive opens the unfolded journals: those that index.json names, and newer ones that continue them.
-func (s *state) openLive(x *indexFile, held []*journal) error {
-	for _, gen := range x.Journals {
-		if gen < x.Live {
-			continue
-		}
-		j, err := openJournal(s.dir, gen, held)
-		if err != nil {
+// put takes the next message, or with was ≥ 0 another version of one. With gaps, some may be missing before it.
+func (ln *line) put(e *Entry, was int64, gaps bool) error {
+	switch start := ln.start(); {
+	case was < 0 && e.Position > ln.End() && gaps:
+		if err := ln.lose(e.Position); err != nil {
 			return err
 		}
-		j.durable.end = j.first // index.json names a journal only when its begin record is durable
-		if gen == x.Live {
-			j.skipFolded(x)
-		}
-		s.journals = append(s.journals, j)
-	}
-	for {
-		j, err := openJournal(s.dir, s.newest().gen+1, held)
-		if errors.Is(err, fs.ErrNotExist) {
-			return s.newest().exists(s.dir)
-		}
-		if err != nil {
+		return ln.put(e, was, false)
+	case was < 0 && e.Position < ln.End() && e.Position >= ln.Base && gaps: // the record that cut the line is missing
+		if err := ln.trim(&trim{Line: e.Line, End: e.Position, Bytes: ln.Bytes}); err != nil {
 			return err
 		}
-		if !j.follows(s.newest()) {
-			_ = j.f.Close()
-			return s.newest().exists(s.dir)
-		}
-		s.journals = append(s.journals, j)
-	}
-}
-
-// dropSuperseded drops journals if a later one repeats all their records. After a failed sync a new journal begins at
-// the last fold and repeats what was whole in the previous ones. A journal that a fold counted up to an offset stays:
-// rows name its records.
-func (s *state) dropSuperseded(held []*journal) {
-	var keep, repeated []*journal
-	next := uint64(math.MaxUint64)
-	for _, j := range slices.Backward(s.journals) {
-		if j.begin.Seq < next || j.gen == s.live && s.offset > 0 {
-			keep, next = append(keep, j), min(next, j.begin.Seq)
-		} else {
-			repeated = append(repeated, j)
-			s.superseded = append(s.superseded, j.gen)
-		}
-	}
-	_ = closeBut(repeated, held)
-	slices.Reverse(keep)
-	s.journals = keep
-}
-
-// replay applies every record of the journals since the fold. The last journal that begins at or before the fold has
-// the first of them: after a failed sync a journal begins at the last fold, and a fold running then advances
-// index.json.
-func (s *state) replay() error {
-	first := 0
-	for i, j := range s.journals {
-		if j.begin.Seq <= s.seq {
-			first = i
-		}
-	}
-	for i, j := range s.journals {
-		if i < first {
-			continue
-		}
-		folded := i == first && j.begin.Seq < s.seq
-		if !folded && j.begin.place() != s.place() {
-			return fmt.Errorf("%w: journal %d continues record %d, but the previous journal ends at record %d",
-				ErrDamaged, j.gen, j.begin.Seq, s.seq)
-		}
-		if !folded {
-			s.takeMetadata(KindMetadata, j.begin.Metadata, nil)
-		}
-		limit := uint64(maxSeq)
-		if i+1 < len(s.journals) {
-			limit = s.journals[i+1].begin.Seq
-		}
-		news, err := j.read(limit, nil)
-		if err != nil {
+		return ln.put(e, was, false)
+	case was >= 0 && e.Position >= ln.End() && gaps: // the record of the version before is missing
+		if err := ln.lose(e.Position); err != nil {
 			return err
 		}
-		if err := s.take(j, news); err != nil {
-			return err
+		return ln.put(e, -1, false)
+	case was < 0 && e.Position != ln.End():
+		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
+	case was < 0:
+		ln.recent = append(ln.recent, *e)
+		if ln.byID != nil {
+			ln.byID[e.ID] = e.Position
 		}
-		if news.torn {
-			if err := s.judge(j); err != nil {
-				return err
-			}
+	case e.Position < ln.Base || e.Position >= ln.End():
+		return fmt.Errorf("%w: position %d of line %s is replaced, which it does not have", ErrDamaged, e.Position, e.Line)
+	case e.Position >= start:
+		if ln.recent[e.Position-start].ID != e.ID {
+			ln.byID = nil
 		}
-		if j.seq < s.seq || limit < maxSeq && s.seq != limit {
-			return fmt.Errorf("%w: journal %d ends at record %d, but the next journal continues record %d", ErrDamaged, j.gen, s.seq, limit)
-		}
-	}
-	return nil
-}
-
-// take applies what was read from a journal. Missing records are damage: a rebuild has to look for their messages in the
-// message files.
-func (s *state) take(j *journal, n news) error {
-	for i := range n.changes {
-		c := &n.changes[i]
-		if c.lost > 0 {
-			return j.gap(c)
-		}
-		if c.seq <= s.seq {
-			if c.seq == s.seq && c.chain != s.chain {
-				return fmt.Errorf("%w: record %d of %s belongs to another history", ErrDamaged, c.seq, ctxfolder.JournalFile(j.gen))
-			}
-			j.moveBehind(c)
-			continue
-		}
-		if s.takeMetadata(c.kind, c.metadata, c.parsed); c.metadata != nil || c.kind == KindReplace {
-			j.replaced = c.off + c.size()
-		}
-		if c.kind == KindPayload {
-			s.addPayload(c, j.gen)
-		}
-		if c.trim != nil {
-			if err := s.trim(c.trim, c.seq); err != nil {
-				return err
-			}
-		}
-		if c.kind == KindAppend || c.kind == KindReplace {
-			e := c.entry(j.gen)
-			was := int64(-1)
-			if c.kind == KindReplace {
-				was = c.was
-			}
-			if err := s.put(&c.address, e, was); err != nil {
-				return err
-			}
-		}
-		s.seq, s.chain = c.seq, c.chain
-		j.moveBehind(c)
-	}
-	j.checked = j.checked || n.blank
-	return s.parseMetadata()
-}
-
-// addPayload notes where a journal has a payload.
-func (s *state) addPayload(c *change, gen uint64) {
-	if s.payloads == nil {
-		s.payloads = map[Sum]payloadAt{}
-	}
-	s.payloads[c.payload] = payloadAt{gen, c.off, c.len, c.sum}
-}
-
-// put adds an entry to its line: at the end, or in place of the entry that it replaces.
-func (s *state) put(a *message.Address, e Entry, was int64) error {
-	ln := s.lines[a.Line]
-	if ln == nil {
-		ln = newLine(Counts{Line: a.Line, Base: e.Position})
-		s.lines[a.Line] = ln
-	}
-	s.newestAt = max(s.newestAt, e.At)
-	switch {
-	case e.Position < ln.End():
-		ln.change(e, was)
-	case e.Position == ln.End():
-		ln.push(e)
+		ln.recent = slices.Clone(ln.recent) // readers have it
+		ln.recent[e.Position-start] = *e
 	default:
-		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, a.Line, e.Position, ln.End())
+		ln.change(e)
+	}
+	ln.add(e, was)
+	return nil
+}
+
+func (ln *line) change(e *Entry) {
+	all := maps.Clone(ln.changed) // readers have it
+	if all == nil {
+		all = map[int64]Entry{}
+	}
+	all[e.Position] = *e
+	ln.changed = all
+}
+
+// trim ends the line earlier.
+func (ln *line) trim(t *trim) error {
+	if t.End < ln.Base || t.End > ln.End() {
+		return fmt.Errorf("%w: line %s is cut at position %d, which it does not have", ErrDamaged, t.Line, t.End)
+	}
+	ln.recent = slices.Clone(ln.recent[:max(t.End-ln.start(), 0)])
+	ln.changed = maps.Clone(ln.changed)
+	maps.DeleteFunc(ln.changed, func(p int64, _ Entry) bool { return p >= t.End })
+	ln.byID = nil
+	ln.Count, ln.Bytes, ln.Last = t.End-ln.Base, t.Bytes, t.Last
+	if ln.Count == 0 {
+		ln.Referring = 0
 	}
 	return nil
 }
 
-// has reports whether a line has a message of its own at a position.
-func (s *state) has(id uuid.UUID, position int64) bool {
-	ln := s.lines[id]
-	return ln != nil && position >= ln.Base && position < ln.End()
+// erase leaves of messages only that they were there.
+func (ln *line) erase(x *erasure, seq uint64) error {
+	for _, p := range x.Positions {
+		if p < ln.Base || p >= ln.End() {
+			return fmt.Errorf("%w: position %d of line %s is erased, which it does not have", ErrDamaged, p, x.Line)
+		}
+		// The row of a message in a segment has its id and time: see entryAt.
+		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: archive.Erased}
+		if start := ln.start(); p >= start {
+			gone.ID, gone.At = ln.recent[p-start].ID, ln.recent[p-start].At
+			ln.recent = slices.Clone(ln.recent)
+			ln.recent[p-start] = gone
+		} else {
+			if old, ok := ln.changed[p]; ok {
+				gone.ID, gone.At = old.ID, old.At
+			}
+			ln.change(&gone)
+		}
+	}
+	ln.Bytes = x.Bytes
+	return nil
 }
 
-// entryAt returns the entry at one of a line's own positions.
-func (s *state) entryAt(id uuid.UUID, position int64) (Entry, error) {
-	if !s.has(id, position) {
-		return Entry{}, fmt.Errorf("line %s has no position %d", id, position)
-	}
+func (s *state) line(id uuid.UUID, base int64) *line {
 	ln := s.lines[id]
-	if position >= ln.start {
-		return ln.recent[position-ln.start], nil
+	if ln == nil {
+		ln = &line{Counts: Counts{Line: id, Base: base}, spare: &s.spare}
+		s.lines[id] = ln
 	}
-	if e := ln.changed[position]; e != nil {
-		return *e, nil
+	return ln
+}
+
+// take applies a record, which continues the history.
+func (s *state) take(r *record) error {
+	switch r.Kind {
+	case journal.Add, journal.Replace:
+		was := int64(-1)
+		if r.Kind == journal.Replace {
+			was = r.Was
+		}
+		e := r.entry()
+		if err := s.line(e.Line, s.baseOf(e.Line, e.Position)).put(&e, was, s.gaps); err != nil {
+			return err
+		}
+		s.newestAt = max(s.newestAt, e.At)
+	case journal.Trim:
+		ln := s.lines[r.trim.Line]
+		if ln == nil {
+			return fmt.Errorf("%w: line %s is cut, which is not there", ErrDamaged, r.trim.Line)
+		}
+		if err := ln.trim(&r.trim); err != nil {
+			return err
+		}
+	case journal.Erase:
+		ln := s.lines[r.erasure.Line]
+		if ln == nil {
+			return fmt.Errorf("%w: messages of line %s are erased, which is not there", ErrDamaged, r.erasure.Line)
+		}
+		if err := ln.erase(&r.erasure, r.Seq); err != nil {
+			return err
+		}
+	case journal.Payload:
+		s.payloads[r.payload] = payloadAt{r.log, r.Off}
+	case journal.Metadata, journal.Change:
+		err := s.metadata.take(r.Kind, r.Body)
+		if err == nil {
+			err = s.loseParents()
+		}
+		if err != nil {
+			return r.damaged(err)
+		}
+	default: // the version of the log says that its records can be skipped
 	}
-	rows, err := s.readRows(ln, position, position+1)
+	s.at = r.Spot()
+	return nil
+}
+
+// sealed forgets what the logs up to a place had, which a segment has now.
+func (s *state) sealed(to uint64) {
+	for id, ln := range s.lines {
+		n := len(ln.recent)
+		for n > 0 && ln.recent[n-1].Seq > to {
+			n--
+		}
+		for i := range n {
+			if e := &ln.recent[i]; e.Seq > to {
+				ln.change(e) // the segment has an earlier version
+			}
+		}
+		ln.recent, ln.byID = slices.Clone(ln.recent[n:]), nil
+		ln.changed = maps.Clone(ln.changed)
+		maps.DeleteFunc(ln.changed, func(_ int64, e Entry) bool { return e.Seq <= to })
+		if ln.Count == 0 && len(ln.recent) == 0 && !s.metadata.has(id) {
+			delete(s.lines, id)
+		}
+	}
+	for sum, at := range s.payloads {
+		if at.log.At().Seq <= to {
+			delete(s.payloads, sum)
+		}
+	}
+}
+
+// save returns the state as a log begins with it.
+func (s *state) save() (saved, error) {
+	raw, err := s.metadata.copy()
 	if err != nil {
-		return Entry{}, err
+		return saved{}, err
 	}
-	return rows[0], nil
+	all := saved{Metadata: raw, Newest: s.newestAt}
+	for _, ln := range s.lines {
+		all.Lines = append(all.Lines, ln.Counts)
+	}
+	slices.SortFunc(all.Lines, func(a, b Counts) int { return slices.Compare(a.Line[:], b.Line[:]) })
+	return all, nil
 }
 
-// folders returns the folders in which lines keep their messages.
-func (s *state) folders() map[uuid.UUID]string {
-	m, _, _, _ := s.dir.EffectiveMetadata(s.meta)
-	if m == nil {
-		return nil
+// restore makes the state what a log begins with, or what a segment ends with.
+func (s *state) restore(b []byte, at journal.Spot) error {
+	all := saved{}
+	if b != nil {
+		var err error
+		if all, err = parseSaved(b); err != nil {
+			return err
+		}
 	}
-	return m.Folders()
+	lines := make(map[uuid.UUID]*line, len(all.Lines))
+	for _, c := range all.Lines {
+		if c.Count > int64(at.Seq)+maxLost { // each has a record, or is lost
+			return damaged("line %s has %d messages after %d records", c.Line, c.Count, at.Seq)
+		}
+		lines[c.Line] = &line{Counts: c, spare: &s.spare}
+	}
+	next := metadata{context: s.context}
+	if len(all.Metadata) > 0 && string(all.Metadata) != "null" {
+		m, err := ctxfolder.ParseMetadata(all.Metadata)
+		if errors.Is(err, ctxfolder.ErrVersion) {
+			return err
+		}
+		if err != nil {
+			return fmt.Errorf("%w: state: %w", ErrDamaged, err)
+		}
+		next.set(m, all.Metadata)
+	}
+	s.lines, s.metadata, s.payloads = lines, next, map[blob.Sum]payloadAt{}
+	s.at, s.newestAt = at, all.Newest
+	return nil
 }

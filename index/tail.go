@@ -1,69 +1,74 @@
 package index
 
 import (
-	"errors"
+	"encoding/json"
 	"fmt"
-	"io/fs"
-	"math"
 	"slices"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
 
-// ErrGap reports that requested records are in no journal any more, or not yet, or are damaged.
-var ErrGap = errors.New("the journals do not have these records")
-
-// Spot is a place between two records of a context's journals: after record number Seq. Chain distinguishes histories
-// that a crash made differ.
-type Spot struct {
-	Seq   uint64
-	Chain uint64
-}
-
-// Record is a record that a Tail returns.
-type Record struct {
-	Seq  uint64
-	Kind Kind
-	Body []byte // valid until the next call
-}
-
-// Tail follows a context. It reads the records of the journals in order, as they are committed. It keeps the counts of
-// each line and the newest metadata. Unlike a [Log] it repairs nothing: where records are missing it fails with
-// [ErrGap], and the follower begins again at the end. A Tail may read a record shortly before it is durable.
+// Tail reads the records of a history in order, from a place on, as they are committed. It keeps the counts of each line
+// and the newest metadata as of that place. It may read a record shortly before it is durable.
 type Tail struct {
-	dir *ctxfolder.Dir
-	j   *journal
-	r   reader
-	buf *[]byte // of r, for giveBack
-	off int64   // after the last record read
-	at  Spot
-
-	inGroup bool   // the last record read is not the last one of its commit
-	commit  uint64 // the number of the last record before that commit
-
+	ix    *Index
+	at    journal.Spot // after the last record read; the chain is 0 within a segment
 	lines map[uuid.UUID]Counts
-	meta  *ctxfolder.Metadata // of the newest metadata record, else of the begin record; nil if neither is usable
+	metadata
+
+	queue []Tailed
+	from  *openSegment // which has the queue, until it is empty
+	log   *openLog     // of its own: reading on is not for several
 }
 
-// FollowEnd begins after the last existing record.
-func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
-	t, err := follow(dir, func(*Tail) bool { return true })
-	if err != nil {
-		return nil, err
-	}
-	t.skipFolded(math.MaxUint64)
-	for more := true; more && err == nil; {
-		if t.off, _, err = t.j.scan(t.off, t.at.Seq, t.at.Chain, nil, t.pass, nil); err == nil {
-			var ok, on bool
-			_, ok, on, err = t.nextJournal()
-			more = ok || on
+// Tailed is a record that a [Tail] returns.
+type Tailed struct {
+	Seq   uint64
+	Kind  journal.Kind
+	More  bool   // the commit goes on with the next record
+	Entry *Entry // of a message
+	// Body is as it was committed. It is empty of a payload that was sealed, and of a message that was erased, of which a
+	// newer version was sealed, or whose copy in the log is not whole.
+	Body []byte
+
+	at  journal.Spot // after it; without a chain in a segment
+	was int64        // of a replaced message: its size
+}
+
+// TailEnd returns a tail that begins after the last known record.
+func (ix *Index) TailEnd() (*Tail, error) {
+	t := &Tail{ix: ix, lines: map[uuid.UUID]Counts{}}
+	err := ix.view(func(s *state) {
+		t.at, t.metadata = s.at, s.metadata
+		for id, ln := range s.lines {
+			t.lines[id] = ln.Counts
 		}
+	})
+	return t, err
+}
+
+// Tail returns a tail that begins after record seq. It fails with [ErrGap] if that does not exist.
+func (ix *Index) Tail(seq uint64) (*Tail, error) {
+	t := &Tail{ix: ix, lines: map[uuid.UUID]Counts{}, metadata: metadata{context: ix.dir.Context}}
+	err := ix.reach(seq)
+	if err == nil {
+		err = ix.anew(func() error { return t.begin(seq) })
 	}
-	if err == nil && t.inGroup { // the last commit is not whole, or not yet
-		before := t.commit
-		t.Close()
-		return FollowFrom(dir, before)
+	for err == nil && t.at.Seq < seq {
+		var r Tailed
+		var ok bool
+		switch r, ok, err = t.next(); {
+		case err != nil:
+		case ok && r.Seq <= seq:
+			err = t.pass(&r)
+		case ok: // those up to seq were removed
+			t.queue = slices.Insert(t.queue, 0, r)
+			t.at = journal.Spot{Seq: seq}
+		case t.at.Seq < seq: // and no end of a log
+			err = fmt.Errorf("%w: record %d", ErrGap, seq)
+		}
 	}
 	if err != nil {
 		t.Close()
@@ -72,217 +77,157 @@ func FollowEnd(dir *ctxfolder.Dir) (*Tail, error) {
 	return t, nil
 }
 
-// FollowFrom begins after record seq. It fails with [ErrGap] if the journals have only newer or only older records.
-func FollowFrom(dir *ctxfolder.Dir, seq uint64) (*Tail, error) {
-	t, err := follow(dir, func(t *Tail) bool { return t.at.Seq <= seq })
-	if err != nil {
-		return nil, err
-	}
-	t.skipFolded(seq)
-	ok, err := t.passUpTo(seq)
-	for err == nil && !ok {
-		var more, on bool
-		if _, more, on, err = t.nextJournal(); err == nil && !more && !on {
-			err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
-		}
-		if err == nil {
-			ok, err = t.passUpTo(seq)
+// reach reads on until a record is known.
+func (ix *Index) reach(seq uint64) error {
+	newest, err := ix.At()
+	if err == nil && newest.Seq < seq {
+		if err = ix.Refresh(); err == nil {
+			newest, err = ix.At()
 		}
 	}
-	if err != nil {
-		t.Close()
-		return nil, err
+	if err == nil && newest.Seq < seq {
+		err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
 	}
-	return t, nil
+	return err
 }
 
-// follow begins at the newest suitable journal that index.json names. The Tail enters newer ones from there.
-func follow(dir *ctxfolder.Dir, will func(t *Tail) bool) (*Tail, error) {
-	const looks = 8
-	for look := 1; ; look++ {
-		gens, err := journalsToFollow(dir, look == looks)
-		if err != nil {
-			return nil, err
-		}
-		gone := false
-		for _, gen := range slices.Backward(gens) {
-			t, err := followIn(dir, gen)
-			if errors.Is(err, fs.ErrNotExist) {
-				gone = true // preallocated, or a fold removed it meanwhile
-				continue
-			}
-			if err != nil || will(t) {
-				return t, err
-			}
-			t.Close()
-		}
-		if !gone || look == looks {
-			return nil, fmt.Errorf("%w: every journal begins later", ErrGap)
-		}
-	}
-}
-
-// journalsToFollow returns the journals that index.json names, or all that exist with all or without a readable
-// index.json.
-func journalsToFollow(dir *ctxfolder.Dir, all bool) ([]uint64, error) {
-	x, err := readIndexFile(dir)
-	if all || errors.Is(err, ErrDamaged) {
-		return generations(dir)
-	}
-	if err != nil {
-		return nil, err
-	}
-	return x.Journals, nil
-}
-
-// Resume continues where a Tail was. It fails with [ErrGap] as [FollowFrom] does, and if the history is another one.
-func Resume(dir *ctxfolder.Dir, at Spot) (*Tail, error) {
-	t, err := FollowFrom(dir, at.Seq)
-	if err == nil && t.at != at {
+// Resume returns a tail that begins where another one was. It fails with [ErrGap] if the history is another one.
+func (ix *Index) Resume(at journal.Spot) (*Tail, error) {
+	t, err := ix.Tail(at.Seq)
+	if err == nil && t.at.Chain != 0 && at.Chain != 0 && t.at != at {
 		t.Close()
 		return nil, fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
 	}
 	return t, err
 }
 
-// followIn begins at the start of a journal.
-func followIn(dir *ctxfolder.Dir, gen uint64) (*Tail, error) {
-	j, err := openJournal(dir, gen, nil)
-	if err != nil {
-		return nil, err
-	}
-	t := &Tail{dir: dir}
-	t.enter(j)
-	return t, nil
-}
-
-// enter moves to the first record of a journal.
-func (t *Tail) enter(j *journal) {
-	if t.j != nil {
-		_ = t.j.f.Close()
-	}
-	t.j, t.off, t.at = j, j.first, Spot{j.seq, j.chain}
-	if m, err := ctxfolder.ParseMetadata(j.begin.Metadata); err == nil {
-		t.meta = m
-	}
-	t.lines = make(map[uuid.UUID]Counts, len(j.begin.Lines))
-	for _, c := range j.begin.Lines {
-		t.lines[c.Line] = c
-	}
-	t.ReleaseBuffer()
-	t.r.f = j.f
-}
-
-// skipFolded moves to the last record that index.json counts, if this journal has it and its number is at most seq.
-func (t *Tail) skipFolded(seq uint64) {
-	x, err := readIndexFile(t.dir)
-	if err != nil || x.Live != t.j.gen || x.Seq > seq {
-		return
-	}
-	if t.j.skipFolded(x); t.j.last == 0 {
-		return
-	}
-	t.off, t.at, t.lines = t.j.end, x.place(), make(map[uuid.UUID]Counts, len(x.Lines))
-	for _, ln := range x.Lines {
-		t.lines[ln.Line] = ln.Counts
-	}
-	if m, err := ctxfolder.ParseMetadata(x.Metadata); err == nil {
-		t.meta = m
-	}
-}
-
-// ReleaseBuffer releases the buffer, for a while without reads.
-func (t *Tail) ReleaseBuffer() {
-	if t.buf != nil {
-		t.r.giveBack(t.buf)
-	}
-	t.buf, t.r = nil, reader{f: t.r.f}
-}
-
-// Close closes the journal.
-func (t *Tail) Close() {
-	t.ReleaseBuffer()
-	_ = t.j.f.Close()
-}
-
-// At returns the place after the last record that the Tail returned.
-func (t *Tail) At() Spot { return t.at }
-
-// Journal returns the generation of the current journal.
-func (t *Tail) Journal() uint64 { return t.j.gen }
-
-// Metadata returns the metadata as of this place, nil if no journal has it. It must not be changed.
-func (t *Tail) Metadata() *ctxfolder.Metadata { return t.meta }
-
-// Counts returns the counts of each line at this place. They are valid until the next call.
-func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
-
-// pass applies a record.
-func (t *Tail) pass(rec record) error {
-	var c change
-	if err := c.parse(t.j, rec); err != nil {
+// begin takes the newest state that a file has of a place up to record seq.
+func (t *Tail) begin(seq uint64) (err error) {
+	var all *segments
+	var b json.RawMessage
+	var at journal.Spot
+	if err := t.ix.view(func(s *state) {
+		all = s.segments
+		all.hold()
+		for _, o := range s.logs {
+			if o.From().Seq <= seq && (b == nil || o.From().Seq > at.Seq) {
+				b, at = o.State(), o.From()
+			}
+		}
+	}); err != nil {
 		return err
 	}
-	switch {
-	case c.metadata != nil:
-		m, err := metadataAfter(t.meta, c.kind, c.metadata)
-		switch {
-		case err == nil:
-			t.meta = m
-		case c.kind == KindChange: // the follower begins again, with a copy
-			return fmt.Errorf("%w: record %d: %w", ErrGap, rec.seq, err)
+	defer all.release()
+	if b != nil {
+		return t.restore(b, at)
+	}
+	for _, o := range slices.Backward(all.all) {
+		if o.name.To > seq {
+			continue
 		}
-	case c.trim != nil:
-		ln := t.lines[c.trim.Line]
-		ln.Count, ln.Bytes, ln.Last = max(c.trim.End-ln.Base, 0), c.trim.Bytes, c.trim.Last
-		t.lines[c.trim.Line] = ln
-	case rec.kind == KindAppend || rec.kind == KindReplace:
-		t.count(&c)
+		if err := o.need(); err != nil {
+			return err
+		}
+		if b, err = o.State(); err != nil {
+			return err
+		}
+		return t.restore(b, o.To())
 	}
-	if !t.inGroup {
-		t.commit = t.at.Seq
+	return nil // from the first record on
+}
+
+func (t *Tail) restore(b []byte, at journal.Spot) error {
+	s := state{context: t.ix.dir.Context}
+	if err := s.restore(b, at); err != nil {
+		return err
 	}
-	t.off, t.at, t.inGroup = rec.off+rec.size(), Spot{rec.seq, rec.chain}, rec.more
+	t.lines = make(map[uuid.UUID]Counts, len(s.lines))
+	for id, ln := range s.lines {
+		t.lines[id] = ln.Counts
+	}
+	t.metadata, t.at = s.metadata, at
 	return nil
 }
 
-// count counts a message, or another version of one.
-func (t *Tail) count(c *change) {
-	a := &c.address
-	ln, ok := t.lines[a.Line]
-	if !ok {
-		ln = Counts{Line: a.Line, Base: a.Position}
+// Close releases the files.
+func (t *Tail) Close() {
+	if t.from != nil {
+		t.from.release()
 	}
-	ln.bound(a.ID)
-	switch {
-	case c.kind == KindReplace:
-		ln.Bytes = max(ln.Bytes+c.len-c.was, 0)
-	case a.Position >= ln.End():
-		ln.Count, ln.Bytes, ln.Last = a.Position+1-ln.Base, ln.Bytes+c.len, a.ID
+	if t.log != nil {
+		t.log.release()
 	}
-	t.lines[a.Line] = ln
+	t.from, t.log, t.queue = nil, nil, nil
 }
 
-// Next reads the next record. ok is false if there is none yet. If records are missing, it fails with [ErrGap].
-func (t *Tail) Next() (rec Record, ok bool, err error) {
-	for {
-		r, ok, err := t.nextHere()
-		if err == nil && !ok {
-			var on bool
-			if r, ok, on, err = t.nextJournal(); on {
-				continue
-			}
-		}
-		if err != nil || !ok {
-			return rec, false, err
-		}
-		body, err := t.body(r)
-		if err != nil {
-			return rec, false, err
-		}
-		if err := t.pass(r); err != nil {
-			return rec, false, err
-		}
-		return Record{r.seq, r.kind, body}, true, nil
+// At returns the place after the last record that the tail returned.
+func (t *Tail) At() journal.Spot { return t.at }
+
+// Counts returns the counts of each line at this place. Within a segment, the bytes are an estimate. They are valid
+// until the next call.
+func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
+
+// Next returns the next record. ok is false if there is none yet. It fails with [ErrGap] if it is missing.
+func (t *Tail) Next() (r Tailed, ok bool, err error) {
+	if r, ok, err = t.next(); err != nil || !ok {
+		return r, ok, err
 	}
+	if r.Body == nil && r.Entry != nil && r.Entry.Gone == archive.Here {
+		t.readBodies(&r)
+	}
+	return r, true, t.pass(&r)
+}
+
+// next takes the next record from the queue, which it fills before.
+func (t *Tail) next() (r Tailed, ok bool, err error) {
+	for range 2 * looks {
+		if len(t.queue) > 0 {
+			r, t.queue = t.queue[0], t.queue[1:]
+			return r, true, nil
+		}
+		if ok, err = t.fill(); err != nil || !ok {
+			return r, false, err
+		}
+	}
+	return r, false, fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
+}
+
+// pass applies a record to the counts.
+func (t *Tail) pass(r *Tailed) error {
+	switch r.Kind {
+	case journal.Add, journal.Replace:
+		e := r.Entry
+		c, ok := t.lines[e.Line]
+		if !ok {
+			c = Counts{Line: e.Line, Base: e.Position}
+		}
+		was := int64(-1)
+		if r.Kind == journal.Replace {
+			was = r.was
+		}
+		c.add(e, was)
+		t.lines[e.Line] = c
+	case journal.Trim:
+		x, err := parseTrim(r.Body)
+		if err != nil {
+			return err
+		}
+		c := t.lines[x.Line]
+		c.Count, c.Bytes, c.Last = max(x.End-c.Base, 0), x.Bytes, x.Last
+		t.lines[x.Line] = c
+	case journal.Erase:
+		x, err := parseErasure(r.Body)
+		if err != nil {
+			return err
+		}
+		c := t.lines[x.Line]
+		c.Bytes = x.Bytes
+		t.lines[x.Line] = c
+	case journal.Metadata, journal.Change:
+		if err := t.metadata.take(r.Kind, r.Body); err != nil {
+			return fmt.Errorf("%w: record %d: %w", ErrGap, r.Seq, err)
+		}
+	}
+	t.at = r.at
+	return nil
 }

@@ -1,231 +1,144 @@
 package index
 
 import (
-	"bytes"
-	"errors"
-	"os"
-	"strings"
-	"syscall"
+	"fmt"
+	"slices"
 	"testing"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
-	"github.com/ctxdir/ctxdir/message"
-	"github.com/google/uuid"
-	"pgregory.net/rapid"
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/journal"
 )
 
-// tailed reads on, and returns the ids of the messages that were committed. Numbers rise by one.
-func tailed(t interface{ Fatal(...any) }, tail *Tail) (ids []uuid.UUID, err error) {
+// drain returns what a tail has now.
+func drain(t *testing.T, tail *Tail) (all []Tailed) {
+	t.Helper()
 	for {
-		before := tail.At().Seq
-		rec, ok, err := tail.Next()
-		if err != nil || !ok {
-			return ids, err
+		r, ok, err := tail.Next()
+		must(t, err)
+		if !ok {
+			return all
 		}
-		if rec.Seq != before+1 || tail.At().Seq != rec.Seq {
-			t.Fatal("record", rec.Seq, "behind", before)
-		}
-		if rec.Kind != KindAppend {
-			continue
-		}
-		env, err := message.ParseTrusted(rec.Body)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ids = append(ids, env.ID)
+		all = append(all, r)
 	}
 }
 
-// follow opens the context's folder for a follower.
-func (b *bench) follow() *ctxfolder.Dir {
-	dir, err := ctxfolder.Open(b.fs, testStore, b.dir.ID)
-	b.must(err)
-	b.t.Cleanup(func() { _ = dir.Close() })
-	return dir
-}
-
-// TestTail checks that a follower reads each record once and in order, whatever folds do. A follower that paused
-// continues where it was, or gets ErrGap.
+// TestTail: a tail that follows sees each record once, as it was committed. One that begins later, at any record, sees
+// the same ones, without what was replaced or erased meanwhile, and counts the same.
 func TestTail(t *testing.T) {
 	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		b := newBench(t)
-		defer b.close()
-		dir := b.follow()
-		live, err := FollowEnd(dir)
-		b.must(err)
-		defer live.Close()
-		rested, told, since := live.At(), 0, 0
-		for range 30 {
-			switch rapid.IntRange(0, 5).Draw(rt, "operation") {
-			case 0:
-				b.fold(rapid.IntRange(0, 3).Draw(rt, "settle") == 0)
-			case 1:
-				b.reopen()
-			case 2:
-				seq, err := b.log.Seq()
-				b.must(err)
-				oldest, err := generations(dir)
-				b.must(err)
-				tail, err := Resume(dir, rested)
-				if errors.Is(err, ErrGap) {
-					first, ferr := followIn(dir, oldest[0])
-					b.must(ferr)
-					if first.At().Seq <= rested.Seq {
-						rt.Fatal(err, "the oldest journal begins at", first.At(), "rested at", rested)
-					}
-					first.Close()
-					if tail, err = FollowEnd(dir); err == nil && tail.At().Seq != seq {
-						rt.Fatal("the end is", tail.At(), "wanted", seq)
-					}
-					since = len(b.ids)
+	for seed := range uint64(20) {
+		t.Run(fmt.Sprint(seed), func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, seed)
+			follower := b.again(b.disk)
+			defer follower.Close()
+			tail, err := follower.Tail(0)
+			must(t, err)
+			defer func() { tail.Close() }()
+			var seen []Tailed
+			want := []journal.Item{{Kind: journal.Metadata}}
+			for i := range 120 {
+				before := b.model
+				must(t, b.commit())
+				if b.model != before {
+					want = append(want, b.last...)
 				}
-				b.must(err)
-				ids, err := tailed(rt, tail)
-				b.must(err)
-				sameIDs(rt, ids, b.ids[since:])
-				rested, since = tail.At(), len(b.ids)
-				tail.Close()
-			default:
-				b.must(b.add(rapid.IntRange(1, 5).Draw(rt, "messages"), rapid.Bool().Draw(rt, "files")))
+				switch b.r.IntN(9) {
+				case 0, 5:
+					must(t, b.ix.Prepare())
+					must(t, b.ix.Rotate())
+				case 1:
+					seen = append(seen, drain(t, tail)...) // before messages go that were cut off their lines
+					must(t, sealAll(b.ix))
+				case 2:
+					must(t, b.ix.Merge(archive.Options{}))
+				case 3:
+					at := tail.At()
+					tail.Close() // it rests
+					next, err := follower.Resume(at)
+					must(t, err)
+					tail = next
+				}
+				if b.r.IntN(3) == 0 {
+					seen = append(seen, drain(t, tail)...)
+				}
+				if i%10 == 9 {
+					seen = append(seen, drain(t, tail)...)
+					b.compareTails(seen, tail)
+				}
 			}
-			ids, err := tailed(rt, live)
-			b.must(err)
-			sameIDs(rt, ids, b.ids[told:])
-			counted, _, err := b.log.Counts(b.line)
-			b.must(err)
-			if got := live.Counts()[b.line]; got.Base != counted.Base || got.Count != counted.Count ||
-				got.Bytes != counted.Bytes || got.Last != counted.Last {
-				rt.Fatalf("counted %+v, wanted %+v", got, counted)
+			if len(seen) != len(want) {
+				t.Fatalf("%d records, wanted %d", len(seen), len(want))
 			}
-			if told = len(b.ids); rapid.Bool().Draw(rt, "rest") {
-				live.ReleaseBuffer()
+			for i := range want {
+				if seen[i].Kind != want[i].Kind || i > 0 && len(seen[i].Body) > 0 && string(seen[i].Body) != string(want[i].Body) {
+					t.Fatalf("record %d is a %s %q, wanted a %s %q", i, seen[i].Kind, seen[i].Body, want[i].Kind, want[i].Body)
+				}
 			}
-		}
-	})
+		})
+	}
 }
 
-func sameIDs(t interface{ Fatal(...any) }, got, want []uuid.UUID) {
-	if len(got) != len(want) {
-		t.Fatal(len(got), "messages followed, wanted", len(want))
-	}
-	for i := range want {
-		if got[i] != want[i] {
-			t.Fatal("message", i, "is", got[i], "wanted", want[i])
+// compareTails compares what tails see that begin anywhere with what one saw that followed.
+func (b *bench) compareTails(seen []Tailed, follower *Tail) {
+	b.t.Helper()
+	ix := b.again(b.disk)
+	defer ix.Close()
+	end, err := ix.At()
+	must(b.t, err)
+	for range 4 {
+		from := b.r.Uint64N(end.Seq + 1)
+		tail, err := ix.Tail(from)
+		must(b.t, err)
+		got := drain(b.t, tail)
+		rest := seen[slices.IndexFunc(append(slices.Clone(seen), Tailed{Seq: 1 << 60}), func(r Tailed) bool { return r.Seq > from }):]
+		there := map[uint64]bool{}
+		for i := range got {
+			there[got[i].Seq] = true
 		}
-	}
-}
-
-// TestTailTorn checks that a follower ignores a partly written record, even after a crash, and reads the record that
-// the next writer puts in its place.
-func TestTailTorn(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.must(b.add(2, true))
-	live, err := FollowEnd(b.follow())
-	b.must(err)
-	defer live.Close()
-	whole := len(b.used(1))
-	b.must(b.add(1, false))
-	raw := b.used(1)
-	for cut := whole + 1; cut < len(raw); cut += 7 {
-		for _, tail := range [][]byte{raw[:cut], append(bytes.Clone(raw[:cut]), make([]byte, len(raw)-cut)...)} {
-			b.must(os.WriteFile(b.journal(1), tail, 0o600))
-			if ids, err := tailed(t, live); len(ids) > 0 || err != nil {
-				t.Fatalf("cut at %d: %d messages, %v", cut, len(ids), err)
+		rest = slices.DeleteFunc(slices.Clone(rest), func(r Tailed) bool {
+			if there[r.Seq] || r.Entry == nil {
+				return false
+			}
+			e, ok, err := ix.Entry(r.Entry.Line, r.Entry.Position) // it was cut off its line
+			must(b.t, err)
+			return !ok || e.Seq != r.Seq
+		})
+		if len(got) != len(rest) {
+			b.t.Fatalf("from %d: %d records, wanted %d", from, len(got), len(rest))
+		}
+		for i := range got {
+			g, w := &got[i], &rest[i]
+			gone := g.Body == nil && g.Entry != nil
+			if g.Kind == journal.Payload && len(g.Body) == 0 {
+				g.Body = w.Body
+			}
+			if g.Seq != w.Seq || g.Kind != w.Kind || g.More != w.More || !gone && w.Body != nil && string(g.Body) != string(w.Body) {
+				b.t.Fatalf("from %d: record %d, %s %q, wanted %d, %s %q", from, g.Seq, g.Kind, g.Body, w.Seq, w.Kind, w.Body)
+			}
+			if gone {
+				e, ok, err := ix.Entry(g.Entry.Line, g.Entry.Position)
+				must(b.t, err)
+				if ok && e.Seq == g.Seq && e.Gone == archive.Here {
+					b.t.Fatalf("from %d: record %d has no body", from, g.Seq)
+				}
 			}
 		}
-	}
-	b.ids = b.ids[:2]
-	b.reopen()
-	b.must(b.add(1, true))
-	ids, err := tailed(t, live)
-	b.must(err)
-	sameIDs(t, ids, b.ids[2:])
-}
-
-// TestTailDamaged checks that a damaged record is a gap and is never skipped in silence.
-func TestTailDamaged(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.must(b.add(5, true))
-	raw := b.used(1)
-	places := []int{bytes.LastIndex(raw, []byte("\n"+headChain))} // the newline before the last record
-	for at := bytes.Index(raw, []byte(b.ids[2].String())); at < len(raw); at += 41 {
-		places = append(places, at)
-	}
-	for _, at := range places {
-		damaged := append(bytes.Clone(raw), "\n\n\n"...)
-		damaged[at] ^= 1
-		b.must(os.WriteFile(b.journal(1), damaged, 0o600))
-		tail, err := FollowFrom(b.follow(), 0)
-		b.must(err)
-		ids, err := tailed(t, tail)
-		sameIDs(t, ids, b.ids[:len(ids)])
-		last := at > places[0] // damage in the last record looks torn
-		if len(ids) == 5 || !last && !errors.Is(err, ErrGap) {
-			t.Fatalf("byte %d: %d messages, %v", at, len(ids), err)
+		counts, _, err := ix.AllCounts()
+		must(b.t, err)
+		for _, of := range []*Tail{tail, follower} {
+			for id, c := range of.Counts() {
+				if c.Count > 0 && (c.Count != counts[id].Count || c.Bytes != counts[id].Bytes || c.Last != counts[id].Last) {
+					b.t.Fatalf("from %d: %+v, wanted %+v", from, c, counts[id])
+				}
+			}
+		}
+		if tail.m.Title != b.model.title {
+			b.t.Fatalf("from %d: the title is %q, wanted %q", from, tail.m.Title, b.model.title)
 		}
 		tail.Close()
 	}
-}
-
-// TestTailDamagedGroup checks that a damaged record within a commit of several is a gap, although the commit begins with a
-// whole record.
-func TestTailDamagedGroup(t *testing.T) {
-	t.Parallel()
-	b, _ := newCrashBench(t)
-	b.must(b.add(2, true))
-	b.must(b.addGroup(2, 700).Wait())
-	b.must(b.add(1, true))
-	at := b.recordAt(3).off
-	f, err := b.dir.FS.OpenFile(ctxfolder.JournalFile(1), os.O_RDWR)
-	b.must(err)
-	_, err = f.WriteAt(make([]byte, 50), at+200)
-	b.must(err)
-	b.must(f.Close())
-	tail, err := FollowFrom(b.follow(), 0)
-	b.must(err)
-	defer tail.Close()
-	ids, err := tailed(t, tail)
-	if sameIDs(t, ids, b.ids[:2]); !errors.Is(err, ErrGap) {
-		t.Errorf("after the damage: %v", err)
-	}
-}
-
-// TestTailAfterFailedSync checks that followers do not read records twice when a new journal repeats them.
-func TestTailAfterFailedSync(t *testing.T) {
-	t.Parallel()
-	b, disk := newCrashBench(t)
-	b.must(b.add(2, true))
-	live, err := FollowFrom(b.follow(), 0)
-	b.must(err)
-	defer live.Close()
-	failed := false
-	disk.Fail(func(o crashfs.Op) error {
-		if !failed && o.Kind == crashfs.KindDatasync && strings.HasSuffix(o.Path, "journal-1.jsonl") {
-			failed = true
-			return syscall.EIO
-		}
-		return nil
-	})
-	if err := b.add(1, true); err == nil {
-		t.Fatal("the sync did not fail")
-	}
-	seen, err := tailed(t, live)
-	b.must(err)
-	b.must(b.add(2, true))
-	more, err := tailed(t, live)
-	b.must(err)
-	entries, err := b.log.Entries(b.line, 0, 1<<40)
-	b.must(err)
-	var want []uuid.UUID
-	for _, e := range entries {
-		want = append(want, e.ID)
-	}
-	sameIDs(t, append(seen, more...), want)
-	if live.Journal() == 1 {
-		t.Error("no journal repeated anything")
+	if _, err := ix.Tail(end.Seq + 1); err == nil {
+		b.t.Fatal("a tail after a record that is not there")
 	}
 }

@@ -7,15 +7,14 @@ import (
 	"fmt"
 	"io/fs"
 	"maps"
-	"regexp"
 	"slices"
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -25,7 +24,6 @@ type listing struct {
 	files []uuid.UUID // sorted
 	taken []bool
 	other []string // names that no message file has
-	cased []string // names of message files in another case
 }
 
 // take notes that a file belongs to a message.
@@ -40,21 +38,34 @@ func (l *listing) take(file uuid.UUID) {
 
 func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
+// folder reports anything else in the place of a folder. usable is false then.
+func (x *examination) folder(path string, severity Severity) (usable bool, err error) {
+	info, err := x.Dir.FS.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && info.IsDir() {
+		return true, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	x.blocked[path] = true
+	p := repairable(KindFolder, severity, path, "a folder was expected, but this is "+what(info.Mode().Type()))
+	p.found = path
+	return false, x.report(p)
+}
+
 // list reads the names in messages/ and its folders.
 func (x *examination) list(ctx context.Context, folder string) error {
+	if usable, err := x.folder(folder, SeverityWarning); err != nil || !usable {
+		return err
+	}
 	l := &listing{}
 	var below []string
-	if info, err := x.Dir.FS.Lstat(folder); err == nil && !info.IsDir() {
-		p := repairable(KindFolder, SeverityError, folder, "not a folder")
-		p.found = folder
-		return x.report(p)
-	}
 	for e, err := range x.Dir.FS.ReadDir(folder) {
 		if err == nil {
 			err = ctx.Err()
 		}
 		if errors.Is(err, fs.ErrNotExist) {
-			break // renamed meanwhile
+			break // removed meanwhile
 		}
 		if err != nil {
 			return err
@@ -65,14 +76,11 @@ func (x *examination) list(ctx context.Context, folder string) error {
 			l.files = append(l.files, id)
 		case folder == ctxfolder.Messages && (e.IsDir() || ctxfolder.ValidFolder(e.Name())):
 			below = append(below, folder+"/"+e.Name())
-		case respelled(e.Name()):
-			l.cased = append(l.cased, e.Name())
 		default:
 			l.other = append(l.other, e.Name())
 		}
 	}
 	slices.SortFunc(l.files, compareID)
-	slices.Sort(l.cased)
 	slices.Sort(l.other)
 	slices.Sort(below)
 	l.taken = make([]bool, len(l.files))
@@ -86,19 +94,15 @@ func (x *examination) list(ctx context.Context, folder string) error {
 }
 
 // leftovers checks the files that belong to no message. It looks again at those without an explanation, since the
-// listed names may be newer than the journals that were read.
+// listed names may be newer than the logs that were read.
 func (x *examination) leftovers(ctx context.Context) error {
-	folders := slices.Sorted(maps.Keys(x.seen))
 	var unexplained []string
-	for _, folder := range folders {
+	for _, folder := range slices.Sorted(maps.Keys(x.seen)) {
 		l := x.seen[folder]
 		for _, name := range l.other {
 			if err := x.other(folder, name); err != nil {
 				return err
 			}
-		}
-		for _, name := range l.cased {
-			unexplained = append(unexplained, folder+"/"+name)
 		}
 		for i, file := range l.files {
 			if !l.taken[i] {
@@ -149,72 +153,71 @@ func (x *examination) other(folder, name string) error {
 
 // leftover classifies a file that belongs to no message. It returns nil if the file belongs to one after all.
 func (x *examination) leftover(found string) (*problem, error) {
-	p := &problem{found: found, Finding: Finding{Path: found}}
-	raw, err := readFound(x.Dir, p.found)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil // moved meanwhile
-	}
-	if err != nil {
-		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, err.Error()
-		return p, nil
-	}
-	env, err := message.Parse(raw)
-	if err != nil {
-		newer := errors.Is(err, message.ErrVersion)
-		p.Kind, p.Severity, p.Detail = KindStray, SeverityWarning, "it has the name of a message file, but "+describe(raw, err)
-		p.Repairable = !newer
-		return p, nil
-	}
-	p.ID, p.line = env.ID, env.Line
-	line, e, err := x.ownerOf(&env)
-	if err != nil {
-		return nil, err
-	}
-	if e == nil && branch.IsPurged(x.metadata, env.Line) {
-		return nil, nil // an interrupted purge left it, and the next one removes it
-	}
-	if e == nil {
-		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, "a valid message that was never committed here"
-		return p, nil
-	}
-	p.entry = *e
-	if x.Dir.MessagePath(line.Folder, e.FileID()) == p.found {
-		return nil, nil // committed meanwhile, or its folder is being renamed
-	}
-	own := pathOf(line.Folder, e.FileID())
-	if x.same(p.found, own) {
-		return nil, nil // the file system treats both names as one
-	}
-	_, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
-	whole := int64(len(raw)) == e.Size && message.Sum(raw) == e.Sum
+	p := &problem{found: found, Finding: Finding{Path: found, Severity: SeverityWarning}}
+	env, raw, err := x.envelope(found)
 	switch {
-	case errors.Is(why, index.ErrTaken):
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, "a message with its id was stored again: "+own
-	case is == index.FileMissing || is == index.FileDamaged:
-		if e.Lost == index.Erased {
-			p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but a copy remains"
-			break
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, nil // removed meanwhile
+	case vfs.IsShortage(err):
+		return nil, err
+	case err != nil:
+		p.Kind, p.Detail = KindStray, err.Error()
+		if errors.Is(err, message.ErrMalformed) {
+			p.Detail = "it has the name of a message file, but " + describeFile(raw, err)
 		}
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindMisplaced, SeverityError, true, "it belongs at "+own
-		if !whole {
-			p.Detail += ", and was changed"
-		}
-	case whole:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindDuplicate, SeverityWarning, true, "the same message is at "+own
+		p.Repairable = !vfs.IsFault(err) && !errors.Is(err, message.ErrVersion)
+		return p, nil
+	}
+	p.ID, p.place, p.storedAt = env.ID, place{env.Line, env.Position}, env.StoredAt
+	line, e, err := x.now(p.place)
+	switch {
+	case err != nil:
+		return nil, err
+	case e != nil && e.IsLost() && e.ID == uuid.Nil:
+		p.Kind, p.Repairable, p.Detail = KindFound, true, fmt.Sprintf("position %d of line %s was lost, and has a file", e.Position, e.Line)
+		x.found[p.place] = true
+	case e != nil && e.ID == env.ID:
+		return x.misplaced(p, line, e, raw)
+	case x.isPurged(p.place):
+		return nil, nil // an interrupted purge left it, and the next one removes it
 	default:
-		p.Kind, p.Severity, p.Detail = KindForeign, SeverityWarning, fmt.Sprintf("another version of message %s, which is at %s", env.ID, own)
+		p.Kind, p.Detail = KindForeign, "a valid message that was never committed here"
 	}
 	return p, nil
 }
 
-// shortName matches a message file's name as file systems with 8.3 names store it.
-var shortName = regexp.MustCompile(`^[0-9a-f]{1,6}~[0-9]{1,6}\.json?$`)
+// isPurged reports whether a purge has to remove the files of messages at a place.
+func (x *examination) isPurged(at place) bool {
+	n, err := ctxfolder.ReadErasing(x.Dir.FS)
+	return err == nil && slices.ContainsFunc(n.Cut, func(l ctxfolder.CutLine) bool { return l.Line == at.line && at.position >= l.From })
+}
 
-// respelled reports whether a name may be that of a message file in another case, or cut short. The content decides.
-func respelled(name string) bool {
-	name = strings.ToLower(name)
-	_, ok := ctxfolder.ParseMessageFile(name)
-	return ok || shortName.MatchString(name)
+// misplaced is leftover for the file of a message.
+func (x *examination) misplaced(p *problem, line *ctxfolder.Line, e *index.Entry, raw []byte) (*problem, error) {
+	own := x.Dir.MessagePath(line.Folder, e.ID)
+	if own == p.found || x.same(own, p.found) {
+		return nil, nil // committed meanwhile, or the file system treats both names as one
+	}
+	_, is, why := views.Read(x.Dir, line.Folder, e)
+	if vfs.IsShortage(why) {
+		return nil, why
+	}
+	p.Repairable = true
+	switch {
+	case e.IsErased():
+		p.Kind, p.Severity, p.Detail = KindErased, SeverityError, "the message was erased, but a copy remains"
+	case is == views.Missing && (e.IsLost() || e.Position >= line.Archived):
+		if p.Kind, p.Detail = KindMisplaced, "it belongs at "+own; int64(len(raw)) != e.Size || message.Sum(raw) != e.Sum {
+			p.Detail += ", and was changed"
+		}
+		x.found[p.place] = e.IsLost()
+	default:
+		p.Kind, p.Detail = KindDuplicate, "the message is at "+own
+		if is == views.Missing {
+			p.Detail = "the message is archived"
+		}
+	}
+	return p, nil
 }
 
 // same reports whether two paths lead to one file.
@@ -227,24 +230,13 @@ func (x *examination) same(a, b string) bool {
 	return err == nil && vfs.SameFile(one, other)
 }
 
-// ownerOf returns the committed message that an envelope claims to be, nil if there is none.
-func (x *examination) ownerOf(env *message.Envelope) (ctxfolder.Line, *index.Entry, error) {
-	line, ok := x.metadata.Line(env.Line)
-	if !ok {
-		return ctxfolder.Line{}, nil, nil
+// envelope reads a file that may be a message's.
+func (c *Context) envelope(path string) (env message.Envelope, raw []byte, err error) {
+	const most = 512 << 20
+	raw, err = vfs.ReadRegular(c.Dir.FS, path, most)
+	if err == nil {
+		raw = message.Text(raw)
+		env, err = message.Parse(raw)
 	}
-	now, e, err := x.now(*line, env.Position)
-	if err != nil || e == nil || e.ID != env.ID {
-		return now, nil, err
-	}
-	return now, e, nil
-}
-
-// maxFound is the largest size read of a file that may be a message, in bytes.
-const maxFound = 512 << 20
-
-// readFound returns the content of a file that may be a message's.
-func readFound(dir *ctxfolder.Dir, path string) ([]byte, error) {
-	b, err := vfs.ReadFile(dir.FS, path, maxFound)
-	return message.Text(b), err
+	return env, raw, err
 }

@@ -3,361 +3,320 @@ package integrity
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
+	"math"
 	"path"
-
-	"github.com/google/uuid"
+	"strings"
+	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/message"
 )
 
-// mendOne repairs one problem after a second look. The context is locked.
+// mendMetadata commits what only metadata.json has, and writes the file again. The old one moves to the trash.
 //
-// Crash order: a copy is in the trash before anything is replaced. A message's file is written whole under another name
-// and renamed. The row that marks a message as lost comes last. After a crash in between, a repair finds the rest.
-func (r *repair) mendOne(p problem) error {
-	switch p.Kind {
-	case KindIndex:
-		r.did(p, "rebuilt from journals and messages; was: %s", p.Detail)
-	case KindStructure:
-		return r.mendStructure(p)
-	case KindFolder:
-		info, err := r.Dir.FS.Lstat(p.found)
-		if err == nil && !info.IsDir() {
-			err = r.Dir.SetAside(p.found)
-		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		r.did(p, "moved to the trash: it was not a folder")
-	case KindErasing:
-		if err := r.setAside(ctxfolder.ErasingFile); err != nil {
-			return err
-		}
-		r.did(p, "moved to the trash; repeat the erase with the ids of the messages")
-	case KindErased:
-		return r.finishErasing(p)
-	case KindMissing, KindDamaged, KindUnread, KindFound, KindEdited:
-		if p.pack != uuid.Nil {
-			return nil // repaired last
-		}
-		return r.mendMessage(p)
-	case KindMisplaced, KindDuplicate, KindStray:
-		return r.mendElsewhere(p)
-	case KindTemporary:
-		if err := r.Dir.FS.Remove(p.Path[len(r.Dir.ID.String())+1:]); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
-		r.did(p, "removed")
-	case KindPayload, KindBlob:
-		from, err := r.recover(p.sum)
-		if err == nil && from != "" {
-			r.did(p, "restored from %s", from)
-		}
+// Crash order: the file is replaced after its content is committed. Until that is durable, the file says the same once
+// more.
+func (r *repair) mendMetadata() error {
+	m, is, why := r.effective()
+	if why != nil && !errors.Is(why, ctxfolder.ErrMetadata) {
+		return why
+	}
+	p, err := r.judgeMetadata(m, is, why)
+	if err != nil || p == nil || m == nil {
 		return err
 	}
-	return nil
-}
-
-// mendJournal retires damaged journals to the trash. The fold before settled their records, and Retire verifies them.
-func (r *repair) mendJournal(p problem) error {
-	if p.Kind != KindJournal {
-		return nil
-	}
-	damaged, err := r.Log.DamagedJournals()
-	if err == nil && len(damaged) > 0 {
-		err = r.Log.Retire()
+	info, err := r.Dir.FS.Lstat(ctxfolder.MetadataFile)
+	switch {
+	case errors.Is(err, fs.ErrNotExist):
+		err = nil
+	case err == nil && !info.Mode().IsRegular():
+		err = r.setAside(ctxfolder.MetadataFile)
+	case err == nil && is != ctxfolder.ProjectionNewer && !r.Dir.IsBlankMetadata():
+		err = ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile)
 	}
 	if err != nil {
 		return err
 	}
-	if p.stray == 0 { // a stray journal is reported by mendStray
-		r.did(p, "retired: what it held is in message files; was: %s", p.Detail)
+	p.Path = r.Dir.ID.String() + "/" + p.Path
+	if is == ctxfolder.ProjectionEdited || is == ctxfolder.ProjectionNewer {
+		err = r.writeMetadata(m.Clone())
+	} else {
+		_, err = r.Dir.WriteMetadata(m)
+		r.metadata = m
 	}
-	return nil
+	if err == nil {
+		r.did(*p, "written again, with what counts of it; was: %s", p.Detail)
+	}
+	return err
 }
 
-// mendStructure corrects the lines in metadata.json.
-func (r *repair) mendStructure(p problem) error {
-	wrong, fixed, err := wrongLines(r.metadata, r.Dir, r.Log)
-	if err != nil {
-		return err
-	}
-	if len(wrong) > 0 {
-		if err := ctxfolder.TrashCopy(r.Dir, "damaged", ctxfolder.MetadataFile); err != nil {
-			return err
-		}
-		if err := r.writeMetadata(fixed); err != nil {
-			return err
-		}
-	}
-	r.did(p, "corrected: %s", p.Detail)
-	return nil
-}
-
-// writeMetadata commits metadata.
+// writeMetadata commits metadata, and writes its file.
 func (r *repair) writeMetadata(m *ctxfolder.Metadata) error {
-	m.Revision++
-	raw, err := ctxfolder.CommittableMetadata(m)
+	m.Revision, m.UpdatedAt = m.Revision+1, time.Now().UTC()
+	item, err := r.Index.MetadataItem(m)
 	if err != nil {
 		return err
 	}
-	commit := r.Log.Append([]index.Item{{Kind: index.KindMetadata, Body: raw}})
-	if commit.Err != nil {
-		return commit.Err
-	}
-	if err := commit.Sync(); err != nil {
-		return err
-	}
-	if _, err := r.Dir.WriteMetadata(m); err != nil {
+	commit := r.Index.Append([]journal.Item{item}, false)
+	if err := cmp.Or(commit.Err, commit.Sync()); err != nil {
 		return err
 	}
 	r.metadata = m
-	return nil
+	_, err = r.Dir.WriteMetadata(m)
+	return err
 }
 
-// mendMessage repairs a message whose file is in its place.
-func (r *repair) mendMessage(was problem) error {
-	line, ok := r.metadata.Line(was.line)
-	if !ok {
+// mendLines adds the lines that the metadata lacks, with branches.
+func (r *repair) mendLines(problems []problem) {
+	for _, p := range problems {
+		if p.Kind != KindStructure || r.metadata == nil {
+			continue
+		}
+		c, ok, err := r.Index.Counts(p.line)
+		if _, known := r.metadata.Line(p.line); err == nil && ok && !known {
+			m := r.metadata.Clone()
+			if err = r.addLine(m, c); err == nil {
+				err = r.writeMetadata(m)
+			}
+			if err == nil {
+				r.did(p, "added, with a branch; was: %s", p.Detail)
+			}
+		}
+		if err != nil {
+			r.fail(p, err)
+		}
+	}
+}
+
+// mendBases lets empty lines that begin beyond the end of their parents begin there.
+func (r *repair) mendBases() error {
+	problems, err := r.wrongLines()
+	if err != nil {
+		return err
+	}
+	all, _, err := r.Index.AllCounts()
+	m := r.metadata.Clone()
+	for _, p := range problems {
+		l, ok := m.Line(p.line)
+		if !ok || !p.Repairable {
+			r.left++
+			continue
+		}
+		if parent, ok := m.Line(l.Parent); ok {
+			l.Base = endOf(all, parent)
+			p.Path = r.Dir.ID.String() + "/" + p.Path
+			r.did(p, "corrected: %s", p.Detail)
+		}
+	}
+	if err != nil || len(r.done) == 0 {
+		return err
+	}
+	return r.writeMetadata(m)
+}
+
+// addLine adds a line that has messages to the metadata, with a branch. It begins where the message before its first one
+// is.
+func (r *repair) addLine(m *ctxfolder.Metadata, c index.Counts) error {
+	var env message.Envelope
+	first, ok, err := r.Index.Entry(c.Line, c.Base)
+	if err == nil && ok {
+		var raw []byte
+		if raw, err = r.Index.ReadOne(&first); err == nil {
+			env, err = message.ParseTrusted(raw)
+		}
+	}
+	if err != nil && !errors.Is(err, index.ErrDamaged) {
+		return err
+	}
+	if _, err := branch.New(m, freeName(m, cmp.Or(env.Branch, "main")), c.Line); err != nil {
+		return err
+	}
+	l := &m.Lines[len(m.Lines)-1]
+	if l.Base = c.Base; c.Base == 0 {
 		return nil
 	}
-	now, e, err := r.now(*line, was.entry.Position)
+	for i := range m.Lines[:len(m.Lines)-1] {
+		p := &m.Lines[i]
+		if before, ok, err := r.Index.Entry(p.ID, c.Base-1); err != nil {
+			return err
+		} else if ok && before.ID == env.Prev && p.Base <= c.Base {
+			l.Parent = p.ID
+			return nil
+		}
+	}
+	return fmt.Errorf("no line has the message before position %d of line %s", c.Base, c.Line)
+}
+
+// freeName returns a name that no branch has, derived from name.
+func freeName(m *ctxfolder.Metadata, name string) string {
+	if _, err := branch.Folder(name); err != nil {
+		name = "recovered"
+	}
+	for n, stem := 2, name; branch.Taken(m, name); n++ {
+		name = fmt.Sprintf("%.200s (%d)", stem, n)
+	}
+	return name
+}
+
+// mendOne repairs one problem after a second look. The context is locked.
+//
+// Crash order: see flush. A copy of a file that a person may miss is in the trash before anything takes its place.
+func (r *repair) mendOne(p problem) error {
+	var err error
+	switch file := r.inContext(p); p.Kind {
+	case KindMissing, KindDamaged, KindEdited, KindFound, KindErased, KindMisplaced, KindDuplicate, KindStray:
+		if p.found != "" {
+			return r.mendElsewhere(p)
+		}
+		return r.mendMessage(p)
+	case KindIndex:
+		var b []byte
+		if b, err = r.Index.Summary(); err == nil {
+			err = r.Dir.ReplaceView(file, b)
+		}
+		if err == nil {
+			r.did(p, "made again")
+		}
+	case KindErasing:
+		if err = r.setAside(file); err == nil {
+			r.did(p, "moved to the trash; repeat the erase with the ids of the messages")
+		}
+	case KindTemporary:
+		if err = r.remove(file); err == nil {
+			r.did(p, "removed")
+		}
+	case KindPayload, KindBlob:
+		var from string
+		if from, err = r.recover(p.sum); err == nil && from != "" {
+			r.did(p, "restored from %s", from)
+		}
+	}
+	return err
+}
+
+// inContext returns the path of a problem's file in the context's folder.
+func (r *repair) inContext(p problem) string {
+	return strings.TrimPrefix(p.Path, r.Dir.ID.String()+"/")
+}
+
+// mendMessage repairs the file of a message, or takes in what it holds.
+func (r *repair) mendMessage(was problem) error {
+	line, e, err := r.now(was.place)
 	if err != nil || e == nil {
 		return err
 	}
-	_, p := r.judge(now, e)
-	if p == nil {
-		r.did(was, "rewritten from the journal")
-		return nil
+	raw, p, err := r.judge(line, e)
+	if err != nil || p == nil {
+		return err
 	}
-	was.Kind = p.Kind
-	switch p.Kind {
+	file := r.Dir.MessagePath(line.Folder, e.ID)
+	switch was.Kind = p.Kind; p.Kind {
 	case KindEdited:
-		if p.spelled {
-			if err := r.rewrite(now, e); err != nil {
-				return err
-			}
-			r.did(was, "rewritten as it was committed; %s", p.Detail)
-			return nil
-		}
-		if err := r.record(now, e); err != nil {
-			return err
-		}
-		r.did(was, "committed the edited message")
+		return r.take(was, line, e, raw, e.Next())
 	case KindFound:
-		if err := r.take(now, e); err != nil {
-			return err
+		return r.take(was, line, e, raw, time.Time{})
+	case KindErased:
+		if err = r.remove(file); err == nil {
+			r.did(was, "removed permanently")
 		}
-		r.did(was, "the message is available again")
-	case KindMissing, KindDamaged, KindUnread:
-		return r.restore(was, p, now, e)
-	}
-	return nil
-}
-
-// take makes a lost message available from its file: as what was committed, or an older version as an edit.
-func (r *repair) take(line ctxfolder.Line, e *index.Entry) error {
-	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); is {
-	case index.FileEdited:
-		return r.record(line, e)
-	case index.FileRespelled:
-		if err := r.rewrite(line, e); err != nil {
-			return err
+		return err
+	case KindDamaged:
+		if _, is, _ := views.Read(r.Dir, line.Folder, e); is == views.Stale {
+			err = r.remove(file)
+		} else {
+			err = r.setAside(file)
 		}
-	}
-	return r.Log.Mark(line.ID, map[int64]string{e.Position: ""})
-}
-
-// rewrite replaces a message file that spells the committed content in another way.
-//
-// Crash order: a copy of the file is durable in the trash first. The new file is durable before it takes the name.
-func (r *repair) rewrite(line ctxfolder.Line, e *index.Entry) error {
-	raw, is, err := e.ReadFile(r.Dir, line.Folder)
-	if err != nil || is != index.FileRespelled {
-		return err
-	}
-	own := r.Dir.MessagePath(line.Folder, e.FileID())
-	was, err := vfs.ReadFile(r.Dir.FS, own, ctxfolder.MaxMessage)
-	if err != nil {
-		return err
-	}
-	if err := ctxfolder.TrashBytes(r.Dir, ctxfolder.TrashDamaged, path.Base(own), was); err != nil {
-		return err
-	}
-	r.wrote[own], r.wrote[path.Dir(own)] = true, true
-	return r.Dir.RewriteMessage(line.Folder, e.FileID(), raw, e.StoredAt())
-}
-
-// finishErasing removes a file that an erase left.
-func (r *repair) finishErasing(p problem) error {
-	file := cmp.Or(p.found, p.Path[len(r.Dir.ID.String())+1:])
-	if err := r.Dir.FS.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	r.wrote[path.Dir(file)] = true
-	r.did(p, "removed permanently")
-	return nil
-}
-
-// restore writes a message's file again from a copy, or marks the message as lost.
-func (r *repair) restore(was problem, p *problem, line ctxfolder.Line, e *index.Entry) error {
-	if p.taken {
-		r.lose(was, p, line, e)
+	case KindMissing:
+	default:
 		return nil
 	}
-	raw, from := r.copies.copyOf(r.Log, e)
-	if _, packed := r.Log.ReadRecord(e); packed && e.Pack != uuid.Nil {
-		if err := r.clear(line.Folder, e.FileID()); err != nil {
-			return err
-		}
-		r.did(was, "moved to the trash: the message is in a pack")
-		return nil
+	if err == nil && e.Position >= line.Archived {
+		err = r.Dir.CreateMessage(line.Folder, e.ID, raw, e.StoredAt())
 	}
-	if raw == nil && p.Kind == KindUnread {
-		return nil // the file may be whole
+	if err == nil {
+		r.did(was, "made again from the committed message")
 	}
-	if err := r.clear(line.Folder, e.FileID()); err != nil {
-		return err
-	}
-	if raw != nil {
-		if err := r.write(line.Folder, e.FileID(), raw, e); err != nil {
-			return err
-		}
-		r.did(was, "rewritten from %s", from)
-		return nil
-	}
-	p.Detail += "; no copy was found"
-	r.lose(was, p, line, e)
-	return nil
+	return err
 }
 
-// lose schedules a message to be marked as lost.
-func (r *repair) lose(was problem, p *problem, line ctxfolder.Line, e *index.Entry) {
-	if r.lost[line.ID] == nil {
-		r.lost[line.ID] = map[int64]string{}
-	}
-	r.lost[line.ID][e.Position] = p.Detail
-	r.did(was, "marked unavailable: %s", p.Detail)
-}
-
-// clear sets aside whatever has the place of a message's file, or a non-folder in the place of its folder.
-func (r *repair) clear(folder string, file uuid.UUID) error {
-	path := ctxfolder.Messages + "/" + folder
-	info, err := r.Dir.FS.Lstat(path)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return r.Dir.SetAside(path)
-	}
-	return r.setAside(pathOf(folder, file))
-}
-
-// write creates a message's file.
-func (r *repair) write(folder string, file uuid.UUID, raw []byte, e *index.Entry) error {
-	if err := r.Dir.CreateMessage(folder, file, raw, e.StoredAt()); err != nil {
-		return err
-	}
-	r.wrote[pathOf(folder, file)], r.wrote[ctxfolder.Messages+"/"+folder] = true, true
-	return nil
-}
-
-// record commits the version of a message that its file holds.
-//
-// Crash order: as in a replace; but for the time, the file already holds what is committed.
-func (r *repair) record(line ctxfolder.Line, e *index.Entry) error {
-	raw, _, err := e.ReadFile(r.Dir, line.Folder)
-	if err != nil {
-		return err
-	}
+// take commits the version of a message that a file holds: at a time, or at its own. The version before goes to the trash.
+func (r *repair) take(was problem, line *ctxfolder.Line, e *index.Entry, raw []byte, at time.Time) error {
 	env, err := message.Parse(raw)
 	if err != nil {
 		return err
 	}
-	env.Line, env.Position, env.File = line.ID, e.Position, e.File
-	env.StoredAt = e.Next()
-	env.Payloads = blob.Count(env.Body)
-	raw = env.AppendTo(nil)
-	commit := r.Log.Append([]index.Item{{Kind: index.KindReplace, Envelope: &env, Body: raw, Was: e.Size}})
-	if commit.Err != nil {
-		return commit.Err
+	env.Line, env.Position, env.Payloads = line.ID, e.Position, blob.Count(env.Body)
+	if !at.IsZero() {
+		env.StoredAt = at
 	}
-	if err := commit.Sync(); err != nil {
-		return err
-	}
-	return r.Dir.ReplaceMessage(line.Folder, e.FileID(), raw, env.StoredAt)
+	body, folder := env.AppendTo(nil), line.Folder
+	old, _ := r.Index.ReadOne(e) // nil if it is lost
+	return r.commit(journal.Item{Kind: journal.Replace, Body: body, Was: e.Size}, func() error {
+		if old != nil {
+			_ = r.Dir.TrashVersion(env.Line, env.Position, old, env.StoredAt)
+		}
+		if own := r.Dir.MessagePath(folder, env.ID); was.found != "" && was.found != own {
+			if err := r.setAside(was.found); err != nil {
+				return err
+			}
+		}
+		r.did(was, "committed the message as its file has it")
+		return r.Dir.ReplaceMessage(folder, env.ID, body, env.StoredAt)
+	})
 }
 
-// mendElsewhere repairs a misplaced file.
-func (r *repair) mendElsewhere(p problem) error {
-	again, err := r.leftover(p.found)
-	switch {
-	case err != nil || again == nil:
+// mendElsewhere repairs a file that is not in the place of its message.
+func (r *repair) mendElsewhere(was problem) error {
+	p, err := r.leftover(was.found)
+	if err != nil || p == nil || !p.Repairable {
 		return err
-	case again.Kind == KindMisplaced:
-		return r.putBack(p, again)
-	case again.Kind == KindDuplicate:
-		if err := r.setAside(p.found); err != nil {
-			return err
-		}
-		r.did(p, "moved to the trash: %s", again.Detail)
-	case again.Kind == KindStray && again.Repairable:
-		if err := r.setAside(p.found); err != nil {
-			return err
-		}
-		r.did(p, "moved to the trash: it is not a message")
 	}
-	return nil
+	switch p.Kind {
+	case KindDuplicate, KindStray:
+		if err = r.setAside(p.found); err == nil {
+			r.did(was, "moved to the trash: %s", p.Detail)
+		}
+		return err
+	case KindErased:
+		if err = r.remove(p.found); err == nil {
+			r.did(was, "removed permanently")
+		}
+		return err
+	}
+	line, e, err := r.now(p.place)
+	if err != nil || e == nil {
+		return err
+	}
+	if p.Kind == KindMisplaced {
+		return r.putBack(was, line, e)
+	}
+	env, raw, err := r.envelope(was.found)
+	if err != nil {
+		return err
+	}
+	if other, ok, err := r.Index.Find(line.ID, env.ID, math.MaxInt64); err != nil || ok && !other.IsErased() {
+		return err
+	}
+	return r.take(was, line, e, raw, time.Time{})
 }
 
-// putBack moves a message's file from another folder to its place.
-func (r *repair) putBack(p problem, again *problem) error {
-	e := again.entry
-	line, ok := r.metadata.Line(again.line)
-	if !ok {
-		return nil
-	}
-	if err := r.clear(line.Folder, e.FileID()); err != nil {
-		return err
-	}
-	own, folder := pathOf(line.Folder, e.FileID()), ctxfolder.Messages+"/"+line.Folder
+// putBack moves a message's file to its place.
+func (r *repair) putBack(was problem, line *ctxfolder.Line, e *index.Entry) error {
+	own, folder := r.Dir.MessagePath(line.Folder, e.ID), ctxfolder.Messages+"/"+line.Folder
 	if err := r.Dir.FS.Mkdir(folder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	if err := r.Dir.FS.Rename(p.found, own); err != nil {
+	if err := r.Dir.FS.Rename(was.found, own); err != nil {
 		return err
 	}
-	r.wrote[own], r.wrote[folder], r.wrote[path.Dir(p.found)] = true, true, true
-	r.did(p, "moved to %s", own)
-	switch _, is, _ := e.ReadFile(r.Dir, line.Folder); {
-	case e.Lost != "" || is == index.FileEdited:
-		return r.take(*line, &e)
-	case is == index.FileRespelled:
-		return r.rewrite(*line, &e)
-	case is == index.FileDamaged:
-		return r.takeOlder(*line, e)
-	}
-	return nil
-}
-
-// takeOlder commits an older version of a message that was moved to its place, if there is no copy of the newer one.
-func (r *repair) takeOlder(line ctxfolder.Line, e index.Entry) error {
-	if raw, _ := r.copies.copyOf(r.Log, &e); raw != nil {
-		if err := r.setAside(pathOf(line.Folder, e.FileID())); err != nil {
-			return err
-		}
-		return r.write(line.Folder, e.FileID(), raw, &e)
-	}
-	e.Lost = "an older version exists" // so that ReadFile accepts the older version
-	if _, is, _ := e.ReadFile(r.Dir, line.Folder); is != index.FileEdited {
-		return nil
-	}
-	return r.record(line, &e)
+	r.dirs[folder], r.dirs[path.Dir(was.found)] = true, true
+	r.did(was, "moved to %s", own)
+	return r.mendMessage(was)
 }

@@ -7,259 +7,36 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"runtime"
+	"math"
 	"slices"
 	"strings"
-	"sync"
-	"sync/atomic"
-	"syscall"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 )
 
-// glance is the result of the first look at a message's file.
-type glance struct {
-	fine bool   // the file is what was committed
-	raw  []byte // the content of a message with payloads
-}
-
-// glances looks at message files, several at a time.
-func (x *examination) glances(folder string, entries []index.Entry) []glance {
-	out := make([]glance, len(entries))
-	var next atomic.Int64
-	var looking sync.WaitGroup
-	for range min(runtime.GOMAXPROCS(0), 8) {
-		looking.Go(func() {
-			for i := next.Add(1) - 1; i < int64(len(entries)); i = next.Add(1) - 1 {
-				out[i] = x.glance(folder, &entries[i])
-			}
-		})
-	}
-	looking.Wait()
-	return out
-}
-
-// glance compares a message's file with what was committed: by size and time, or by its bytes if ReadData is set.
-func (x *examination) glance(folder string, e *index.Entry) glance {
-	if e.Lost != "" {
-		return glance{}
-	}
-	if e.Pack != uuid.Nil {
-		return x.glanceAtArchived(folder, e)
-	}
-	if !x.ReadData {
-		info, err := x.Dir.StatMessage(folder, e.FileID())
-		fine := err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt())
-		if !fine || e.Payloads == 0 {
-			return glance{fine: fine}
-		}
-	}
-	raw, is, _ := e.ReadFile(x.Dir, folder)
-	if e.Payloads == 0 {
-		raw = nil
-	}
-	return glance{is == index.FileExact, raw}
-}
-
-// suspect is a message that looked wrong.
-type suspect struct {
-	line     ctxfolder.Line
-	position int64
-}
-
-// checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
-func (x *examination) checkSuspects(ctx context.Context) error {
-	look := func() ([]problem, error) { return x.recheck(ctx) }
-	problems, err := x.confirm(look)
-	if err == nil && !x.alone && slices.ContainsFunc(problems, func(p problem) bool { return p.due }) {
-		problems, err = x.checkDue(ctx, problems, look)
-	}
-	if err != nil {
-		return err
-	}
-	return x.reportAll(problems)
-}
-
-// recheck examines the suspects once and keeps those that it cannot clear.
-func (x *examination) recheck(ctx context.Context) (problems []problem, err error) {
-	var left []suspect
-	for _, s := range x.suspects {
-		if err := ctx.Err(); err != nil {
-			return nil, err
-		}
-		line, e, err := x.now(s.line, s.position)
-		if err != nil {
-			return nil, err
-		}
-		if e == nil {
-			continue
-		}
-		raw, p := x.judge(line, e)
-		var wrong []problem
-		if p != nil {
-			wrong = append(wrong, *p)
-		}
-		if p == nil || p.Severity == SeverityWarning {
-			wrong = append(wrong, x.payloadsOf(e, raw)...)
-		}
-		if len(wrong) > 0 {
-			problems, left = append(problems, wrong...), append(left, s)
-		}
-	}
-	x.suspects = left
-	return problems, nil
-}
-
-// checkDue waits until no process is about to make message files of the commits so far, and looks once more: an append
-// makes its files when its record is durable, and holds only the files' lock then. If one still holds it after a while,
-// usually five seconds, checkDue drops the due files: they may still come, and the settle makes them in any case. It
-// does so, too, if it may not ask.
-func (x *examination) checkDue(ctx context.Context, problems []problem, look func() ([]problem, error)) ([]problem, error) {
-	const pauses = 1000
-	patience, end := context.WithTimeout(ctx, pauses*x.Pause)
-	defer end()
-	err := x.Dir.AwaitFiles(patience)
-	if ctx.Err() != nil {
-		return nil, ctx.Err()
-	}
-	made := err == nil || errors.Is(err, syscall.EROFS) // nobody writes on a read-only file system
-	if err := x.refresh(); err != nil {
-		return nil, err
-	}
-	again, err := look()
-	return slices.DeleteFunc(again, func(p problem) bool {
-		return p.due && (!made || !slices.ContainsFunc(problems, p.isOfSameCommit))
-	}), err
-}
-
-// isOfSameCommit reports whether two problems are of one message at one path, and nothing replaced it meanwhile.
-func (p *problem) isOfSameCommit(other problem) bool {
-	return p.Path == other.Path && p.entry.ID == other.entry.ID && p.entry.Sum == other.entry.Sum
-}
-
-// refresh rereads metadata and log, even if only index.json was replaced, and forgets the problems of blobs.
-func (x *examination) refresh() error {
-	err := x.Log.Refresh()
-	if m, _, _, _ := x.Log.Metadata(); m != nil {
-		x.metadata = m
-	}
-	x.Log.IndexChanged(x.Log.IndexVersion())
-	x.Payloads.again()
-	return err
-}
-
-// now returns the current state of a line and of the entry at a position; nil if there is none.
-func (x *examination) now(line ctxfolder.Line, position int64) (ctxfolder.Line, *index.Entry, error) {
-	if l, ok := x.metadata.Line(line.ID); ok {
-		line = *l
-	}
-	entries, err := x.Log.Entries(line.ID, position, position+1)
-	if err != nil || len(entries) == 0 {
-		return line, nil, err
-	}
-	return line, &entries[0], nil
-}
-
-// judge returns the problem of a message, nil if none, and the content of its file or of its substitute.
-func (x *examination) judge(line ctxfolder.Line, e *index.Entry) (raw []byte, p *problem) {
-	raw, is, why := x.Log.ReadFile(line.ID, e, line.Folder)
-	p = &problem{line: line.ID, entry: *e}
-	p.Path, p.ID = pathOf(line.Folder, e.FileID()), e.ID
-	switch {
-	case e.Lost == index.Erased && is == index.FileMissing:
-		return raw, nil
-	case e.Lost == index.Erased:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but its file remains"
-		return raw, p
-	case e.Lost != "" && (is.Whole() || is == index.FileEdited):
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindFound, SeverityWarning, true, "the message was lost: "+e.Lost
-		return raw, p
-	case e.Lost != "":
-		p.Kind, p.Severity, p.Detail = KindLost, SeverityWarning, e.Lost
-		return raw, p
-	case is == index.FileExact, is == index.FileRespelled && e.Pack != uuid.Nil:
-		return raw, nil
-	case is == index.FileRespelled:
-		p.Kind, p.Severity, p.Repairable, p.spelled = KindEdited, SeverityWarning, true, true
-		p.Detail = "its file spells the message differently than it was written: a byte order mark, other white space, or ids in upper case"
-		return raw, p
-	case is == index.FileEdited:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindEdited, SeverityWarning, true, "its file was edited by hand"
-		return raw, p
-	}
-	record, journal := x.Log.ReadRecord(e)
-	if e.Pack != uuid.Nil && !journal {
-		if err := x.Log.CheckPack(e.Pack); vfs.IsShortage(err) {
-			why = err
-		}
-	}
-	if vfs.IsShortage(why) {
-		p.Kind, p.Severity, p.Detail, p.short = KindUnread, SeverityError, why.Error(), why
-		return nil, p
-	}
-	if e.Pack != uuid.Nil && (is == index.FileMissing || journal) {
-		return x.judgePacked(p, is, record)
-	}
-	p.Severity, p.Repairable = SeverityError, true
-	switch {
-	case errors.Is(why, index.ErrTaken):
-		_, text, _ := strings.Cut(why.Error(), ": ")
-		p.Kind, p.Detail, p.taken = KindMissing, text, true
-	case is == index.FileMissing:
-		p.Kind, p.Detail = KindMissing, "its file is missing"
-	case errors.Is(why, index.ErrDamaged):
-		p.Kind, p.Detail = KindDamaged, describe(raw, why)
-	case errors.Is(why, fs.ErrPermission):
-		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), journal
-	case errors.Is(why, ctxfolder.ErrVersion):
-		p.Kind, p.Detail, p.Repairable = KindUnread, why.Error(), false
-	default:
-		p.Kind, p.Detail = KindDamaged, why.Error()
-	}
-	if journal {
-		p.Severity = SeverityWarning
-		p.Detail += "; the journal has a copy"
-		raw = record
-		p.due = is == index.FileMissing && x.Log.Unsettled(e)
-	}
-	return raw, p
-}
-
-// describe describes a damaged file in a few words.
-func describe(raw []byte, why error) string {
-	switch {
-	case len(raw) == 0:
-		return "the file is empty"
-	case len(bytes.Trim(raw, "\x00")) == 0:
-		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
-	}
-	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
-	return cmp.Or(text, why.Error())
-}
-
-func pathOf(folder string, file uuid.UUID) string {
-	return ctxfolder.Messages + "/" + folder + "/" + ctxfolder.MessageFile(file)
-}
-
-// messages checks the messages of a line.
-func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
-	counts, ok, err := x.Log.Counts(line.ID)
-	if err != nil || !ok {
+// messages looks at the messages of a line. What looks wrong becomes a suspect.
+func (x *examination) messages(ctx context.Context, id uuid.UUID) error {
+	counts, ok, err := x.Index.Counts(id)
+	line, known := x.metadata.Line(id)
+	if err != nil || !ok || !known {
 		return err
 	}
 	x.done.Messages, x.done.Of = 0, counts.Count
-	for entries, err := range x.Log.Pages(ctx, line.ID, counts.Base, counts.End()) {
+	for entries, err := range x.Index.Pages(ctx, id, 0, math.MaxInt64) {
 		if err != nil {
 			return err
 		}
-		for i, g := range x.glances(line.Folder, entries) {
-			x.message(line, &entries[i], g)
-		}
 		x.done.Messages += int64(len(entries))
 		x.done.Total += int64(len(entries))
+		for len(entries) > 0 {
+			n := together(entries)
+			x.glance(line, entries[:n])
+			entries = entries[n:]
+		}
 		if x.Progress != nil {
 			x.Progress(x.done)
 		}
@@ -267,10 +44,243 @@ func (x *examination) messages(ctx context.Context, line ctxfolder.Line) error {
 	return nil
 }
 
-// message checks one message. If it looks wrong, it becomes a suspect.
-func (x *examination) message(line ctxfolder.Line, e *index.Entry, g glance) {
-	x.seen[ctxfolder.Messages+"/"+line.Folder].take(e.FileID())
-	if !g.fine || e.Payloads > 0 && len(x.payloadsOf(e, g.raw)) > 0 {
-		x.suspects = append(x.suspects, suspect{line, e.Position})
+// together returns how many messages to read at once.
+func together(entries []index.Entry) (n int) {
+	const most = 8 << 20
+	for size := int64(0); n < len(entries) && (n == 0 || size+entries[n].Size <= most); n++ {
+		size += entries[n].Size
 	}
+	return n
+}
+
+// glance compares messages with their files: by size and time, or by their bytes if ReadData is set.
+func (x *examination) glance(line *ctxfolder.Line, entries []index.Entry) {
+	files := x.Dir.Files(line.Folder)
+	defer files.Release()
+	listed := x.seen[ctxfolder.Messages+"/"+line.Folder]
+	ids := make([]uuid.UUID, len(entries))
+	var read []int // the content of which is needed
+	for i := range entries {
+		ids[i] = entries[i].ID
+		listed.take(ids[i])
+		if x.ReadData || entries[i].Payloads > 0 {
+			read = append(read, i)
+		}
+	}
+	infos, err := files.Stat(ids)
+	if err != nil {
+		infos = make([]fs.FileInfo, len(entries)) // a closer look says why
+	}
+	committed, viewed := make([][]byte, len(entries)), make([][]byte, len(entries))
+	for i, b := range x.read(entries, read) {
+		committed[read[i]] = b
+	}
+	if x.ReadData {
+		views.ReadAll(files, entries, viewed)
+	}
+	for i := range entries {
+		e, fine := &entries[i], false
+		switch {
+		case e.IsErased():
+			fine = infos[i] == nil
+		case e.IsLost(), x.ReadData && committed[i] == nil:
+		case infos[i] == nil:
+			fine = e.Position < line.Archived
+		case x.ReadData:
+			fine = viewed[i] != nil
+		default:
+			fine = ctxfolder.Untouched(infos[i], e.Size, e.StoredAt())
+		}
+		if !fine || e.Payloads > 0 && (committed[i] == nil || len(x.payloadsOf(e, committed[i])) > 0) {
+			x.suspects = append(x.suspects, place{line.ID, e.Position})
+		}
+	}
+}
+
+// read returns what was committed of some of the entries.
+func (x *examination) read(entries []index.Entry, which []int) [][]byte {
+	wanted, out := make([]index.Entry, len(which)), make([][]byte, len(which))
+	for i, n := range which {
+		wanted[i] = entries[n]
+	}
+	x.Index.Read(wanted, out)
+	return out
+}
+
+// checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
+func (x *examination) checkSuspects(ctx context.Context) error {
+	look := func() ([]problem, error) { return x.recheck(ctx) }
+	problems, err := look()
+	isDue := func(p problem) bool { return p.due }
+	made := true
+	if err == nil && !x.alone && slices.ContainsFunc(problems, isDue) {
+		made = x.awaitFiles(ctx)
+		if err = x.refresh(); err == nil {
+			problems, err = look()
+		}
+	}
+	if err != nil {
+		return err
+	}
+	if slices.ContainsFunc(problems, func(p problem) bool { return !p.due }) { // a file that did not come needs no pause
+		due := map[place]bool{}
+		for _, p := range problems {
+			due[p.place] = p.due
+		}
+		problems = slices.DeleteFunc(problems, func(p problem) bool { return !due[p.place] })
+		x.suspects = slices.DeleteFunc(x.suspects, func(at place) bool { return due[at] })
+		others, err := x.confirm(look)
+		if err != nil {
+			return err
+		}
+		problems = append(problems, others...)
+	}
+	if !made {
+		problems = slices.DeleteFunc(problems, isDue)
+	}
+	problems = slices.DeleteFunc(problems, func(p problem) bool {
+		if p.Kind == KindLost {
+			x.lost = append(x.lost, p)
+		}
+		return p.Kind == KindLost
+	})
+	return x.reportAll(problems)
+}
+
+// awaitFiles waits until no process is about to make files of the commits so far, and reports whether that is so: an append
+// makes its files when its record is durable. If one still holds the lock after a while, usually five seconds, they may yet
+// come.
+func (x *examination) awaitFiles(ctx context.Context) (made bool) {
+	const pauses = 1000
+	patience, end := context.WithTimeout(ctx, pauses*x.Pause)
+	defer end()
+	return !errors.Is(x.Dir.AwaitFiles(patience), context.DeadlineExceeded) // another error: the file is missing all the same
+}
+
+// recheck examines the suspects once and keeps those that it cannot clear.
+func (x *examination) recheck(ctx context.Context) (problems []problem, err error) {
+	var left []place
+	for _, at := range x.suspects {
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+		line, e, err := x.now(at)
+		if err != nil {
+			return nil, err
+		}
+		if e == nil {
+			continue
+		}
+		raw, p, err := x.judge(line, e)
+		if err != nil {
+			return nil, err
+		}
+		var wrong []problem
+		if p != nil {
+			wrong = append(wrong, *p)
+		}
+		wrong = append(wrong, x.payloadsOf(e, raw)...)
+		for i := range wrong {
+			wrong[i].place = at
+		}
+		if len(wrong) > 0 {
+			problems, left = append(problems, wrong...), append(left, at)
+		}
+	}
+	x.suspects = left
+	return problems, nil
+}
+
+// judge returns the problem of a message, nil if it has none, and the message.
+func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p *problem, err error) {
+	p = &problem{place: place{line.ID, e.Position}}
+	set := func(kind Kind, severity Severity, mends bool, detail string) {
+		p.Kind, p.Severity, p.Repairable, p.Detail = kind, severity, mends, detail
+	}
+	if e.ID == uuid.Nil {
+		set(KindLost, SeverityWarning, false, fmt.Sprintf("position %d of line %s is lost", e.Position, line.ID))
+		return nil, p, nil
+	}
+	p.Path, p.ID = x.Dir.MessagePath(line.Folder, e.ID), e.ID
+	if e.IsErased() {
+		p, err = x.judgeErased(p)
+		return nil, p, err
+	}
+	raw, is, why := views.Read(x.Dir, line.Folder, e)
+	blocked := x.blocked[ctxfolder.Messages] || x.blocked[ctxfolder.Messages+"/"+line.Folder]
+	if blocked {
+		raw, is, why = nil, views.Missing, nil
+	}
+	if vfs.IsShortage(why) {
+		return nil, nil, why
+	}
+	var committed []byte
+	var unread error
+	if is != views.Exact || x.ReadData {
+		if committed, unread = x.Index.ReadOne(e); unread != nil && !errors.Is(unread, index.ErrDamaged) {
+			return nil, nil, unread
+		}
+	}
+	p.due = is == views.Missing || is == views.Stale
+	switch {
+	case e.IsLost() && is == views.Edited:
+		set(KindFound, SeverityWarning, true, "it was lost, and has a file")
+		return raw, p, nil
+	case e.IsLost():
+		set(KindLost, SeverityWarning, false, "no copy of it was whole")
+		return nil, p, nil
+	case is == views.Edited:
+		set(KindEdited, SeverityInfo, true, "its file was edited by hand")
+		return raw, p, nil
+	case is == views.Exact:
+		return raw, nil, nil
+	case unread != nil:
+		set(KindLost, SeverityError, false, "no copy of it is whole: "+unread.Error())
+		return nil, p, nil
+	case is == views.Missing && (blocked || e.Position < line.Archived):
+		return committed, nil, nil
+	case is == views.Missing && !e.IsSealed():
+		set(KindMissing, SeverityInfo, true, "its file was not made yet: the next writer makes it")
+	case is == views.Missing: // another process may have sealed it before its writer makes the file
+		set(KindMissing, SeverityWarning, true, "its file is missing")
+	case is == views.Stale: // likewise
+		set(KindDamaged, SeverityWarning, true, "its file holds an earlier version")
+	case vfs.IsFault(why), errors.Is(why, ctxfolder.ErrVersion):
+		set(KindUnread, SeverityWarning, false, why.Error())
+	default:
+		set(KindDamaged, SeverityWarning, true, describeFile(raw, why)+"; the committed message is whole")
+	}
+	return committed, p, nil
+}
+
+// judgeErased returns the problem of an erased message that has a file. Its id can have been appended again.
+func (x *examination) judgeErased(p *problem) (*problem, error) {
+	switch e, ok, err := x.Index.Find(p.line, p.ID, math.MaxInt64); {
+	case ok && !e.IsErased(), errors.Is(err, index.ErrDamaged): // or unknown, until the history is repaired
+		return nil, nil
+	case err != nil:
+		return nil, err
+	}
+	env, _, err := x.envelope(p.Path)
+	switch {
+	case errors.Is(err, fs.ErrNotExist), err == nil && env.ID != p.ID: // see leftover
+		return nil, nil
+	case vfs.IsFault(err):
+		p.Kind, p.Severity, p.Detail = KindUnread, SeverityWarning, err.Error()
+	default:
+		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but its file remains"
+	}
+	return p, nil
+}
+
+// describeFile describes a damaged file in a few words.
+func describeFile(raw []byte, why error) string {
+	switch {
+	case why == nil || len(raw) == 0 && errors.Is(why, index.ErrDamaged):
+		return "the file is empty"
+	case len(raw) > 0 && len(bytes.Trim(raw, "\x00")) == 0:
+		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
+	}
+	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
+	return strings.ReplaceAll(cmp.Or(text, why.Error()), "jsontext: ", "")
 }

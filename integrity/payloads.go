@@ -5,7 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
+	"maps"
 	"path"
 
 	"github.com/ctxdir/ctxdir/blob"
@@ -23,90 +23,81 @@ type Payloads struct {
 	// Alone runs f while nobody stores a blob, or refers to an existing one.
 	Alone func(ctx context.Context, f func() error) error
 
-	known map[blob.Sum]blobState // blobs that something refers to
-	short error                  // the shortage that prevented a look: see problem
-	round int
-}
-
-// blobState is the result of a look at a blob.
-type blobState struct {
-	wrong error
-	round int
+	referred map[blob.Sum]bool  // blobs that something refers to
+	looked   map[blob.Sum]error // what the newest look at each found
+	short    error              // the shortage that prevented a look
 }
 
 // again makes the next look at each bad blob a fresh one.
-func (p *Payloads) again() { p.round++ }
+func (p *Payloads) again() {
+	maps.DeleteFunc(p.looked, func(_ blob.Sum, wrong error) bool { return wrong != nil })
+}
 
-// look returns the problem of a payload, nil if it has none.
-func (c *Context) look(sum blob.Sum) *Finding {
-	p, log, readData := c.Payloads, c.Log, c.ReadData
-	now, known := p.known[sum]
-	if !known || now.wrong != nil && now.round != p.round {
-		now = blobState{p.verify(sum, readData), p.round}
-		if now.wrong != nil && !p.folders(sum) {
-			now.wrong = fs.ErrNotExist
-		}
-		p.note(sum, now)
+// look returns the problem of a payload, nil if it has none. A log has a payload until it is sealed.
+func (c *Context) look(sum blob.Sum) *problem {
+	p := c.Payloads
+	wrong, looked := p.looked[sum]
+	if !looked {
+		wrong = p.verify(sum, c.ReadData)
+		p.note(sum, wrong)
 	}
-	if now.wrong == nil {
+	if wrong == nil {
 		return nil
 	}
-	if vfs.IsShortage(now.wrong) {
-		p.short = now.wrong
+	if vfs.IsShortage(wrong) {
+		p.short = wrong
 	}
-	f := &Finding{Kind: KindBlob, Severity: SeverityError, Path: blob.Path(sum), Detail: now.wrong.Error()}
-	logged, missing := loggedPayload(log, sum) != nil, errors.Is(now.wrong, fs.ErrNotExist)
+	logged, missing := c.logged(sum) != nil, errors.Is(wrong, fs.ErrNotExist)
+	f := repairable(KindBlob, SeverityError, blob.Path(sum), wrong.Error())
+	f.sum = sum
 	switch {
-	case missing && logged && (!log.PayloadSettled(sum) || log.ArchivedPayload(sum) != nil):
-		return nil // the settle of the journal writes its blob, or a pack has it
+	case missing && logged:
+		return nil // the seal of the log makes the blob
 	case missing:
 		f.Kind, f.Detail = KindPayload, fmt.Sprintf("blob %s is missing", sum)
 	}
 	if logged {
 		f.Severity = SeverityWarning
-		f.Detail += "; a journal or pack has it"
+		f.Detail += "; a log has it"
 	}
-	f.Repairable = logged || p.trashed(sum) != "" || c.salvage(sum) != nil
-	return f
+	f.Repairable = logged || p.trashed(sum) != ""
+	return &f
 }
 
-func (p *Payloads) note(sum blob.Sum, l blobState) {
-	if p.known == nil {
-		p.known = map[blob.Sum]blobState{}
+func (p *Payloads) note(sum blob.Sum, wrong error) {
+	if p.referred == nil {
+		p.referred, p.looked = map[blob.Sum]bool{}, map[blob.Sum]error{}
 	}
-	p.known[sum] = l
+	p.referred[sum], p.looked[sum] = true, wrong
 }
 
 // Verify reads an unreferenced blob and returns its problem. It returns nil for a blob that something refers to.
 func (p *Payloads) Verify(sum blob.Sum) error {
-	if _, known := p.known[sum]; known {
+	if p.referred[sum] {
 		return nil
 	}
 	return p.Blobs.Verify(sum)
 }
 
-func (p *Payloads) verify(sum blob.Sum, readData bool) error {
+// verify looks at a blob. If something else is in the place of one of its folders, it does not exist.
+func (p *Payloads) verify(sum blob.Sum, readData bool) (err error) {
 	if readData {
-		return p.Blobs.Verify(sum)
+		err = p.Blobs.Verify(sum)
+	} else {
+		_, err = p.Blobs.Stat(sum)
 	}
-	_, err := p.Blobs.Stat(sum)
+	for folder := path.Dir(blob.Path(sum)); err != nil && folder != "."; folder = path.Dir(folder) {
+		if info, lerr := p.Store.Lstat(folder); lerr == nil && !info.IsDir() {
+			return fs.ErrNotExist
+		}
+	}
 	return err
 }
 
-// folders reports whether nothing else is in the place of a blob's folders.
-func (p *Payloads) folders(sum blob.Sum) bool {
-	for folder := path.Dir(blob.Path(sum)); folder != "."; folder = path.Dir(folder) {
-		if info, err := p.Store.Lstat(folder); err == nil && !info.IsDir() {
-			return false
-		}
-	}
-	return true
-}
-
-// loggedPayload returns a payload from a journal or a pack, nil if neither has it.
-func loggedPayload(log *index.Log, sum blob.Sum) []byte {
-	payload, err := log.Payload(sum, true)
-	if err != nil || payload == nil || blob.SumOf(payload) != sum {
+// logged returns a payload that a log has, nil if none does.
+func (c *Context) logged(sum blob.Sum) []byte {
+	payload, ok, err := c.Index.Payload(sum)
+	if err != nil || !ok || blob.SumOf(payload) != sum {
 		return nil
 	}
 	return payload
@@ -126,70 +117,19 @@ func (p *Payloads) trashed(sum blob.Sum) string {
 	return ""
 }
 
-// salvage returns a payload from a journal in the context's trash, nil if none has it. It reads those journals once.
-func (c *Context) salvage(sum blob.Sum) []byte {
-	if c.salvaged == nil {
-		c.salvaged = map[blob.Sum]string{}
-		for t, err := range ctxfolder.EachTrash(c.Dir.FS, func(_ uuid.UUID, folder bool) bool { return folder }) {
-			if err != nil {
-				break // a trash that cannot be listed has no copy
-			}
-			if _, ok := ctxfolder.ParseJournalFile(t.Item.Name); ok && t.Problem == nil {
-				name := t.Path + "/" + t.Item.Name
-				c.eachPayload(name, func(sum blob.Sum, _ func() []byte) bool {
-					c.salvaged[sum] = name
-					return true
-				})
-			}
-		}
-	}
-	var found []byte
-	if name := c.salvaged[sum]; name != "" {
-		c.eachPayload(name, func(of blob.Sum, read func() []byte) bool {
-			if of != sum {
-				return true
-			}
-			if found = read(); blob.SumOf(found) != sum {
-				found = nil
-			}
-			return found == nil
-		})
-	}
-	return found
-}
-
-// eachPayload yields the payloads in a journal. After a read error, the payloads before it still count.
-func (c *Context) eachPayload(name string, yield func(sum blob.Sum, read func() []byte) bool) {
-	if info, err := c.Dir.FS.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return
-	}
-	f, err := c.Dir.FS.OpenFile(name, os.O_RDONLY)
-	if err != nil {
-		return
-	}
-	defer f.Close()
-	_ = index.EachPayload(f, func(sum index.Sum, read func() []byte) bool { return yield(sum, read) })
-}
-
-// recover restores a payload durably from a journal, a pack or the trash, and returns the source; "" if there is no
-// whole copy.
+// recover restores a payload durably from a log or the trash, and returns the source; "" if there is no whole copy.
 //
 // Crash order: the old blob moves to the trash first. The new one is whole and durable before it takes the name, or
 // comes whole from the trash by a rename.
 func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	p := c.Payloads
 	if p.Blobs.Verify(sum) == nil {
-		p.note(sum, blobState{})
+		p.note(sum, nil)
 		return "another repair", nil
 	}
-	from = "the journal"
-	payload, trashed := loggedPayload(c.Log, sum), ""
-	if payload == nil {
-		from = "the trash"
-		if trashed = p.trashed(sum); trashed == "" {
-			payload = c.salvage(sum)
-		}
-		if trashed == "" && payload == nil {
+	payload, trashed := c.logged(sum), ""
+	if from = "the log"; payload == nil {
+		if from, trashed = "the trash", p.trashed(sum); trashed == "" {
 			return "", nil
 		}
 	}
@@ -202,7 +142,7 @@ func (c *Context) recover(sum blob.Sum) (from string, err error) {
 		err = p.Blobs.Adopt(trashed, sum)
 	}
 	if err == nil {
-		p.note(sum, blobState{})
+		p.note(sum, nil)
 	}
 	return from, err
 }
@@ -256,9 +196,9 @@ func (x *examination) references(stored []byte, id uuid.UUID) (problems []proble
 		if ref.Problem != "" {
 			continue
 		}
-		if f := x.look(ref.Sum); f != nil {
-			f.ID, f.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, f.Detail)
-			problems = append(problems, problem{sum: ref.Sum, Finding: *f})
+		if p := x.look(ref.Sum); p != nil {
+			p.ID, p.Detail = id, fmt.Sprintf("payload at %q: %s", ref.Path, p.Detail)
+			problems = append(problems, *p)
 		}
 	}
 	return problems

@@ -6,12 +6,13 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 )
 
@@ -24,29 +25,27 @@ type RepairOptions struct {
 // repair is a repair in progress.
 type repair struct {
 	*examination
-	opts   RepairOptions
-	yield  func(Repaired) bool
-	copies *copies
-	done   []Repaired
-	wrote  map[string]bool                // files and folders to sync where no single call syncs all of them
-	lost   map[uuid.UUID]map[int64]string // reasons by line and position
-	left   int                            // problems that nothing can repair
-	failed []error                        // errors of failed repairs
+	opts     RepairOptions
+	yield    func(Repaired) bool
+	left     int     // problems that nothing can repair
+	failed   []error // errors of failed repairs
+	logsLost bool    // records of a log are lost: the files of messages may prove what was in it
 
-	failures uint64 // see Dir.SyncAll
+	last  *index.Commit   // that may not be durable
+	size  int             // of it and those before
+	after []func() error  // to do when it is
+	dirs  map[string]bool // folders to sync
+	done  []Repaired
 }
 
 // Repair repairs what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
-// order is metadata, index, messages, payloads; Repair reports a change only once it is durable. A second Repair
+// order is history, metadata, messages, payloads; Repair reports a change only once it is durable. A second Repair
 // changes nothing. left is the number of problems that remain.
 func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) (left int, err error) {
 	c.ReadData = true
-	r := &repair{opts: o, yield: yield, wrote: map[string]bool{}, lost: map[uuid.UUID]map[int64]string{}}
-	r.examination = &examination{Context: c}
+	r := &repair{opts: o, yield: yield, dirs: map[string]bool{}}
+	r.examination = &examination{Context: c, alone: true, found: map[place]bool{}, blocked: map[string]bool{}}
 	err = r.run(ctx)
-	for _, reasons := range r.lost {
-		r.left += len(reasons)
-	}
 	if errors.Is(err, errStopped) {
 		err = nil
 	}
@@ -54,98 +53,100 @@ func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repair
 }
 
 func (r *repair) run(ctx context.Context) error {
-	if planned, err := r.mendNames(ctx); err != nil || planned {
-		return err
+	problems, err := r.collect(ctx)
+	if err == nil && r.opts.DryRun {
+		r.count(problems)
+		return r.plan(r.choose(problems))
 	}
-	if err := r.mendMetadata(ctx); err != nil {
-		return err
+	isFolder := func(p problem) bool { return p.Kind == KindFolder }
+	if err == nil && slices.ContainsFunc(problems, isFolder) {
+		if err = r.locked(ctx, func() error { return r.mendAll(ctx, problems, r.mendFolder) }); err == nil {
+			problems, err = r.collect(ctx)
+		}
 	}
-	var problems []problem
-	err := r.examine(ctx, func(p problem) bool {
-		problems = append(problems, p)
-		return true
-	})
+	if err == nil && slices.ContainsFunc(problems, func(p problem) bool { return p.isFirst() }) {
+		err = r.locked(ctx, func() error { return r.mendHistory(problems) })
+		if err == nil && slices.ContainsFunc(problems, func(p problem) bool { return p.isBroken() || p.Kind == KindStructure }) {
+			problems, err = r.collect(ctx)
+		}
+	}
 	if err != nil {
 		return err
 	}
-	problems = slices.DeleteFunc(problems, func(p problem) bool {
-		if p.Kind == KindMetadata || p.Repairable || r.opts.Adopt && p.Kind == KindForeign {
-			return p.Kind == KindMetadata
+	const most = 256 // others write in between
+	for all := range slices.Chunk(r.choose(problems), most) {
+		if err := r.exclusively(ctx, func() error { return r.mendAll(ctx, all, r.mendOne) }); err != nil {
+			return err
 		}
-		if p.Severity != SeverityInfo {
-			r.left++
+	}
+	if r.opts.Adopt || r.logsLost {
+		if err := r.exclusively(ctx, func() error { return r.adopt(problems) }); err != nil {
+			return err
 		}
-		return true
-	})
-	problems = dropExplained(problems)
-	if err := r.findCopies(problems); err != nil {
-		return err
 	}
-	why := r.metadataDiffers()
-	if r.opts.DryRun {
-		err = r.plan(problems)
-	} else if len(problems) > 0 {
-		err = r.mend(ctx, problems)
+	r.count(problems)
+	if slices.ContainsFunc(problems, func(p problem) bool { return p.Kind == KindStructure }) {
+		if err := r.exclusively(ctx, r.mendBases); err != nil { // last: its parent may have got messages back
+			return err
+		}
 	}
-	if err != nil || why == "" {
-		return err
-	}
-	return r.takeMetadata(ctx, why)
+	return errors.Join(r.failed...)
 }
 
-// findCopies searches for copies of the affected messages.
-func (r *repair) findCopies(problems []problem) (err error) {
-	wanted := map[content]bool{}
+// count counts the problems that a repair leaves, but for those of the structure, which mendBases counts.
+func (r *repair) count(problems []problem) {
 	for _, p := range problems {
-		if p.entry.ID != uuid.Nil && p.entry.Size > 0 && !p.taken {
-			wanted[content{p.entry.Size, p.entry.Sum}] = true
+		if p.Severity != SeverityInfo && !p.Repairable && p.Kind != KindStructure {
+			r.left += cmp.Or(p.several, 1)
 		}
 	}
-	if r.copies, err = find(r.Dir, wanted); err != nil {
-		return err
+}
+
+// collect examines the context.
+func (r *repair) collect(ctx context.Context) (problems []problem, err error) {
+	err = r.examine(ctx, func(p problem) bool {
+		problems = append(problems, p)
+		return true
+	})
+	r.logsLost = r.logsLost || slices.ContainsFunc(problems, func(p problem) bool { return p.isBroken() && p.Kind == KindLog })
+	return problems, err
+}
+
+// isFirst reports whether a problem is repaired before the messages are examined.
+func (p *problem) isFirst() bool {
+	return p.Repairable && slices.Contains([]Kind{KindLog, KindSegment, KindMetadata, KindStructure}, p.Kind)
+}
+
+// order returns 1 for a problem that is repaired after others.
+func (p *problem) order() int {
+	if p.Kind == KindFound {
+		return 1
 	}
-	for _, p := range problems { // a file in the place of one message may hold another one
-		if p.Kind == KindDamaged {
-			raw, err := readFound(r.Dir, p.Path[len(r.Dir.ID.String())+1:])
-			if key := (content{int64(len(raw)), message.Sum(raw)}); err == nil && wanted[key] {
-				r.copies.held[key] = raw
-			}
-		}
-	}
-	return nil
+	return 0
+}
+
+// choose returns the problems to repair, in order: of several files of a lost message, the newest comes first.
+func (r *repair) choose(problems []problem) []problem {
+	problems = slices.DeleteFunc(slices.Clone(problems), func(p problem) bool {
+		return !p.Repairable && (!r.opts.DryRun || !r.opts.Adopt || p.Kind != KindForeign)
+	})
+	slices.SortStableFunc(problems, func(a, b problem) int {
+		return cmp.Or(cmp.Compare(a.order(), b.order()), a.order()*b.storedAt.Compare(a.storedAt))
+	})
+	return problems
 }
 
 // plan yields what a repair would do.
 func (r *repair) plan(problems []problem) error {
 	for _, p := range problems {
-		detail := p.Detail + "; would repair it"
-		switch p.Kind {
-		case KindMissing, KindDamaged:
-			if _, from := r.copies.copyOf(r.Log, &p.entry); from != "" {
-				detail = p.Detail + "; would rewrite it from " + from
-			} else {
-				detail = p.Detail + "; would mark it unavailable"
-			}
-		case KindIndex, KindJournal:
-			if detail = p.Detail + "; would rebuild it"; p.stray != 0 {
-				detail = p.Detail + "; would move it to the trash"
-			}
-		case KindForeign:
-			detail = p.Detail + "; would adopt it"
+		would := "would repair it"
+		switch {
+		case p.Kind == KindForeign:
+			would = "would adopt it"
+		case p.isBroken():
+			would = "would take over what is whole"
 		}
-		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: detail}) {
-			return errStopped
-		}
-	}
-	return nil
-}
-
-// reportDone yields what was done, which is durable by then.
-func (r *repair) reportDone() error {
-	done := r.done
-	r.done = nil
-	for _, d := range done {
-		if !r.yield(d) {
+		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: p.Detail + "; " + would}) {
 			return errStopped
 		}
 	}
@@ -156,167 +157,119 @@ func (r *repair) did(p problem, format string, args ...any) {
 	r.done = append(r.done, Repaired{Context: r.Dir.ID, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: fmt.Sprintf(format, args...)})
 }
 
-// mendMetadata replaces an unusable metadata.json, with the context locked.
-//
-// Crash order: the old file moves to the trash before the new one is written. In between there is no metadata.json, and
-// the next repair finds the same substitute.
-func (r *repair) mendMetadata(ctx context.Context) error {
-	m, source, err := r.usableMetadata()
-	if err == nil {
-		return nil
-	}
-	if m == nil {
-		return err
-	}
-	p := r.metadataProblem()
-	if r.opts.DryRun {
-		r.did(p, "%v; would rewrite it from %s", err, source)
-		return r.reportDone()
-	}
-	err = r.locked(ctx, func() error {
-		if _, is, _, err := r.Log.Metadata(); err == nil && is != ctxfolder.ProjectionUnusable {
-			return nil // another process was faster
-		}
-		if err := r.setAside(ctxfolder.MetadataFile); err != nil {
-			return err
-		}
-		m.Revision++
-		if _, err := r.Dir.WriteMetadata(m); err != nil {
-			return err
-		}
-		r.did(p, "rewritten from %s", source)
-		return nil
-	})
-	if err != nil {
-		return err
-	}
-	return r.reportDone()
-}
-
-func (r *repair) metadataProblem() problem {
-	return problem{Finding: Finding{Context: r.Dir.ID, Kind: KindMetadata, Path: r.Dir.ID.String() + "/" + ctxfolder.MetadataFile}}
-}
-
-// takeMetadata commits what was edited in metadata.json by hand, and writes the file again. The old one moves to the
-// trash.
-//
-// Crash order: see the engine's write, which does the same.
-func (r *repair) takeMetadata(ctx context.Context, why string) error {
-	p := r.metadataProblem()
-	if r.opts.DryRun {
-		r.did(p, "%s; would commit the edits that count and rewrite the file", why)
-		return r.reportDone()
-	}
-	err := r.exclusively(ctx, func() error {
-		m, is, _, err := r.Log.Metadata()
-		altered := is == ctxfolder.ProjectionAltered || is == ctxfolder.ProjectionUnknown
-		if err == nil && (is == ctxfolder.ProjectionEdited || altered) { // else another step did it
-			err = ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, ctxfolder.MetadataFile)
-		}
-		if err == nil && is == ctxfolder.ProjectionEdited {
-			err = r.writeMetadata(m.Clone())
-		} else if err == nil && altered {
-			_, err = r.Dir.WriteMetadata(m)
-		}
-		if err == nil {
-			r.did(p, "written again, with what counts of it; was: %s", why)
-		}
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return r.reportDone()
-}
-
-// exclusively runs f with the context locked and its index saved. r.Wait bounds only the wait for the locks.
-func (r *repair) exclusively(ctx context.Context, f func() error) error {
-	limited, cancel := context.WithTimeout(ctx, r.Wait)
-	defer cancel()
-	return r.Log.Exclusively(limited, f)
-}
-
-// locked runs f with the context locked. It serves the steps that come before the index is reliable.
+// locked runs f with the context locked. It serves the step that comes before the history can be read. r.Wait bounds only
+// the wait for the locks.
 func (r *repair) locked(ctx context.Context, f func() error) error {
 	limited, cancel := context.WithTimeout(ctx, r.Wait)
 	defer cancel()
-	if err := r.Dir.FoldLock.Acquire(limited); err != nil {
+	if err := r.Dir.SealLock.Acquire(limited); err != nil {
 		return err
 	}
-	defer r.Dir.FoldLock.Release()
+	defer r.Dir.SealLock.Release()
 	if err := r.Dir.Lock.Acquire(limited); err != nil {
 		return err
 	}
 	defer r.Dir.Lock.Release()
-	if err := r.Dir.Check(); err != nil {
+	err := r.Dir.Check()
+	if err == nil {
+		err = f()
+	}
+	if err == nil {
+		err = r.flush()
+	}
+	return err
+}
+
+// exclusively is locked with the log ready for records, and the metadata current.
+func (r *repair) exclusively(ctx context.Context, f func() error) error {
+	return r.locked(ctx, func() error {
+		if err := r.prepare(); err != nil {
+			return err
+		}
+		return f()
+	})
+}
+
+func (r *repair) prepare() error {
+	if err := r.Index.Prepare(); err != nil {
 		return err
 	}
-	return f()
+	return r.readMetadata()
+}
+
+func (r *repair) readMetadata() (err error) {
+	r.metadata, _, err = r.effective()
+	if r.metadata != nil || errors.Is(err, ctxfolder.ErrMetadata) {
+		return nil
+	}
+	return err
+}
+
+// commit commits a record, and notes what to do when it is durable. The caller holds the locks.
+func (r *repair) commit(item journal.Item, after func() error) error {
+	if r.size += len(item.Body); r.size > 16<<20 {
+		if err := r.flush(); err != nil {
+			return err
+		}
+	}
+	commit := r.Index.Append([]journal.Item{item}, false)
+	if commit.Err == nil {
+		r.last, r.after = commit, append(r.after, after)
+	}
+	return commit.Err
+}
+
+// flush makes durable what was done, and yields it.
+//
+// Crash order: the records are durable before the files change that they are about. Removals, and moves to the trash, are
+// durable last: what comes back is found again.
+func (r *repair) flush() error {
+	if r.last != nil {
+		if err := r.last.Sync(); err != nil {
+			return err
+		}
+	}
+	for _, f := range r.after {
+		if err := f(); err != nil {
+			return err
+		}
+	}
+	for dir := range r.dirs {
+		if err := r.Dir.FS.SyncDir(dir); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	clear(r.dirs)
+	done := r.done
+	r.last, r.size, r.after, r.done = nil, 0, nil, nil
+	for _, d := range done {
+		if !r.yield(d) {
+			return errStopped
+		}
+	}
+	return nil
 }
 
 // setAside moves whatever is at a path of the context's folder to the trash.
-func (r *repair) setAside(path string) error {
-	_, err := r.Dir.FS.Lstat(path)
+func (r *repair) setAside(name string) error {
+	_, err := r.Dir.FS.Lstat(name)
+	if err == nil {
+		r.dirs[path.Dir(name)] = true
+		err = r.Dir.SetAside(name)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	if err != nil {
-		return err
-	}
-	return r.Dir.SetAside(path)
+	return err
 }
 
-// mend repairs the problems. What needs copies comes first, because a fold removes journals. Rows and journals come
-// last, when every message has its row. A rebuilt index is saved at the beginning.
-func (r *repair) mend(ctx context.Context, problems []problem) error {
-	// Collect the errors of earlier writes now, so that later ones concern only the files of this repair.
-	_ = r.Dir.SyncAll(&r.failures)
-	err := r.exclusively(ctx, func() error {
-		m, _, _, err := r.Log.Metadata()
-		if m == nil {
-			return err
-		}
-		r.metadata, r.alone = m, true
-		if err := r.mendAll(ctx, problems, r.mendOne); err != nil {
-			return err
-		}
-		if r.opts.Adopt {
-			if err := r.adopt(problems); err != nil {
-				return err
-			}
-		}
-		if err := r.mendAll(ctx, problems, r.mendStray); err != nil {
-			return err
-		}
-		return r.sync()
-	})
-	if err != nil {
+// remove removes a file for good.
+func (r *repair) remove(name string) error {
+	r.dirs[path.Dir(name)] = true
+	if err := r.Dir.FS.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	// What could not be repaired stays in its journal, and Fold reports that.
-	if err := r.Log.Fold(ctx, true); errors.Is(err, index.ErrOnlyCopy) {
-		r.failed = append(r.failed, err)
-	} else if err != nil {
-		return err
-	}
-	err = r.exclusively(ctx, func() error {
-		if err := r.mendAll(ctx, problems, r.mendJournal); err != nil {
-			return err
-		}
-		for line, reasons := range r.lost {
-			if err := r.Log.Mark(line, reasons); err != nil {
-				return err
-			}
-		}
-		return nil
-	})
-	if err == nil {
-		err = r.mendPacks(ctx, problems)
-	}
-	if err != nil {
-		return err
-	}
-	return errors.Join(r.reportDone(), errors.Join(r.failed...))
+	return nil
 }
 
 func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(problem) error) error {
@@ -324,51 +277,93 @@ func (r *repair) mendAll(ctx context.Context, problems []problem, mend func(prob
 		if err := ctx.Err(); err != nil {
 			return err
 		}
-		if err := mend(p); err != nil { // the other problems can still be repaired
-			r.failed = append(r.failed, fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err))
+		if err := mend(p); err != nil {
+			r.fail(p, err)
 		}
 	}
 	return nil
 }
 
-// dropExplained removes messages whose file is missing in its place but exists elsewhere.
-func dropExplained(problems []problem) []problem {
-	type place struct {
-		line     uuid.UUID
-		position int64
-	}
-	elsewhere := map[place]bool{}
-	for _, p := range problems {
-		if p.Kind == KindMisplaced {
-			elsewhere[place{p.line, p.entry.Position}] = true
-		}
-	}
-	return slices.DeleteFunc(problems, func(p problem) bool {
-		return (p.Kind == KindMissing || p.Kind == KindDamaged) && elsewhere[place{p.line, p.entry.Position}]
-	})
+// fail notes why a problem could not be repaired. The others still can.
+func (r *repair) fail(p problem, err error) {
+	r.failed = append(r.failed, fmt.Errorf("%s %s: %w", p.Kind, cmp.Or(p.Path, p.ID.String()), err))
 }
 
-// sync makes the written files durable, with one call where the system has one.
-func (r *repair) sync() error {
-	if len(r.wrote) == 0 {
+// mendFolder moves anything else in the place of a folder to the trash.
+func (r *repair) mendFolder(p problem) error {
+	if p.Kind != KindFolder {
 		return nil
 	}
-	err := r.Dir.SyncAll(&r.failures)
-	if !errors.Is(err, errors.ErrUnsupported) {
+	info, err := r.Dir.FS.Lstat(p.found)
+	if err == nil && !info.IsDir() {
+		err = r.setAside(p.found)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	for name := range r.wrote {
-		info, err := r.Dir.FS.Lstat(name)
-		switch {
-		case errors.Is(err, fs.ErrNotExist):
-		case err == nil && info.IsDir():
-			err = r.Dir.FS.SyncDir(name)
-		case err == nil:
-			err = vfs.SyncFile(r.Dir.FS, name)
+	r.Dir.ForgetFolders()
+	r.did(p, "moved to the trash: it was not a folder")
+	return nil
+}
+
+// mendHistory repairs logs and segments, then the metadata. What belongs to another history moves to the trash.
+func (r *repair) mendHistory(problems []problem) error {
+	if err := r.readMetadata(); err != nil {
+		return err
+	}
+	var broken []index.Problem
+	for _, p := range problems {
+		if p.isBroken() {
+			broken = append(broken, index.Problem{File: p.file})
+			r.did(p, "taken over as far as it is whole; was: %s", p.Detail)
 		}
-		if err != nil && !errors.Is(err, fs.ErrNotExist) {
+	}
+	if len(broken) > 0 {
+		if err := r.Index.Rescue(broken, index.Rescuer{Copy: r.copyOf, Keep: r.keep}); err != nil {
 			return err
 		}
 	}
-	return r.Dir.FS.SyncDir(ctxfolder.Messages)
+	if err := r.prepare(); err != nil {
+		return err
+	}
+	strays, err := r.Index.Tidy()
+	if err != nil {
+		return err
+	}
+	for _, p := range problems {
+		name := r.inContext(p)
+		if (p.Kind != KindLog && p.Kind != KindSegment) || p.isBroken() || !slices.Contains(strays, name) {
+			continue
+		}
+		if err := r.setAside(name); err != nil {
+			return err
+		}
+		r.did(p, "moved to the trash: %s", p.Detail)
+	}
+	if err := r.mendMetadata(); err != nil {
+		return err
+	}
+	r.mendLines(problems)
+	return nil
+}
+
+// keep copies a damaged file to the trash.
+func (r *repair) keep(name string) error {
+	return ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, name)
+}
+
+// copyOf returns a message from its file, byte for byte as it was committed, or nil.
+func (r *repair) copyOf(e *index.Entry) []byte {
+	if r.metadata == nil || e.ID == uuid.Nil {
+		return nil
+	}
+	line, ok := r.metadata.Line(e.Line)
+	if !ok {
+		return nil
+	}
+	raw, is, _ := views.Read(r.Dir, line.Folder, e)
+	if is != views.Exact {
+		return nil
+	}
+	return raw
 }

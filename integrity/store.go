@@ -9,7 +9,6 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 )
 
 // Store is the part of a store outside its contexts: the folders themselves, locks, staging and blobs.
@@ -17,13 +16,11 @@ type Store struct {
 	FS       vfs.FS
 	Payloads *Payloads
 	ReadData bool // read every blob
-	// Alone runs f while nobody writes to the context.
-	Alone func(ctx context.Context, id uuid.UUID, f func() error) error
 }
 
 // Check yields the problems of the store.
 func (s *Store) Check(ctx context.Context, yield func(Finding) bool) error {
-	for _, look := range []func(context.Context, func(Finding) error) error{s.names, s.folders, s.entries, s.unreferenced} {
+	for _, look := range []func(context.Context, func(Finding) error) error{s.folders, s.entries, s.unreferenced} {
 		err := look(ctx, func(f Finding) error {
 			if !yield(f) {
 				return errStopped

@@ -7,8 +7,7 @@
 //
 // The package trusts nothing in such a file: keys need not be UUIDs or unique, and a list may name keys that the pool
 // lacks. It keeps unknown parts as spelled. It reads a file in passes; memory holds one node, the lists, and 32 bytes
-// for each node. The package knows nothing of stores. docs/FORMAT.md, "Legacy", maps each part to its counterpart in a
-// store.
+// for each node. The package knows nothing of stores. docs/LEGACY.md maps each part to its counterpart in a store.
 package legacy
 
 import (

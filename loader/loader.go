@@ -1,10 +1,11 @@
 // Package loader reads messages through a bounded pool: one message, a range, or an iteration.
 //
-// An unreadable message does not stop a load. The loader first looks for it in the journal that committed it, and
-// otherwise returns an entry marked unavailable, with the reason.
+// What the index has of a message counts, unless a person edited its file. An unreadable message does not stop a load:
+// it is marked unavailable, with the reason.
 package loader
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -17,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -63,14 +65,14 @@ type Span struct {
 // Loader reads the messages of one context.
 type Loader struct {
 	dir    *ctxfolder.Dir
-	log    *index.Log
+	index  *index.Index
 	pool   *Pool
 	blobs  Blobs
 	memory int64 // the expanded data that one call may hold, in bytes
 	epoch  atomic.Uint64
 	reads  atomic.Int64
 
-	open   sync.RWMutex // held while a payload is taken from the log
+	open   sync.RWMutex // held while a payload is taken from a log
 	closed bool         // guarded by open
 }
 
@@ -78,16 +80,16 @@ type Loader struct {
 var ErrClosed = errors.New("the context was closed")
 
 // New returns a loader that keeps loaded messages in pool and takes payloads from blobs. memory bounds the payloads and
-// archived messages that one call holds, in bytes: their files are compressed, so file sizes bound nothing.
-func New(dir *ctxfolder.Dir, log *index.Log, pool *Pool, blobs Blobs, memory int64) *Loader {
-	return &Loader{dir: dir, log: log, pool: pool, blobs: blobs, memory: memory}
+// messages that one call holds, in bytes: their files are compressed, so file sizes bound nothing.
+func New(dir *ctxfolder.Dir, ix *index.Index, pool *Pool, blobs Blobs, memory int64) *Loader {
+	return &Loader{dir: dir, index: ix, pool: pool, blobs: blobs, memory: memory}
 }
 
 // Refresh makes the next access to each pooled message check whether its file changed.
 func (l *Loader) Refresh() { l.epoch.Add(1) }
 
 // Close drops the loader's messages from the pool. The loader loads no message after it. Payloads then come only from
-// blobs, so the caller may close the log and the folder.
+// blobs, so the caller may close the index and the folder.
 func (l *Loader) Close() {
 	l.open.Lock()
 	l.closed = true
@@ -104,8 +106,14 @@ func (l *Loader) Reads() int64 { return l.reads.Load() }
 // Load returns the message of an entry.
 func (l *Loader) Load(ctx context.Context, span Span, e *index.Entry) (*Message, error) {
 	return l.load(ctx, span, e, func() *Message {
-		record, _ := l.log.ReadRecord(e)
-		return l.read(span, e, record, func() (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, e.FileID()) })
+		// The file is read faster than a part of a segment, and has the same bytes if it has the same sum.
+		if e.Size > 0 && e.IsSealed() {
+			if raw, is, _ := views.Read(l.dir, span.Folder, e); is == views.Exact {
+				return l.exact(e, raw)
+			}
+		}
+		info, err := l.dir.StatMessage(span.Folder, e.ID)
+		return l.read(span, e, nil, info, err)
 	})
 }
 
@@ -119,59 +127,57 @@ func (l *Loader) load(ctx context.Context, span Span, e *index.Entry, read func(
 
 // isCurrent reports whether a pooled message still is what its file holds.
 func (l *Loader) isCurrent(span Span, e *index.Entry, m *Message) bool {
-	info, err := l.dir.StatMessage(span.Folder, e.FileID())
-	if e.Pack != uuid.Nil && errors.Is(err, fs.ErrNotExist) {
-		return !m.Edited // a pack never changes
+	info, err := l.dir.StatMessage(span.Folder, e.ID)
+	return !m.Edited && m.Unavailable == nil && isView(e, info, err)
+}
+
+// isView reports whether a file, of which this is the Lstat, may only be a view: it is missing, or has the size and time
+// that it got when the message was committed.
+func isView(e *index.Entry, info fs.FileInfo, err error) bool {
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
 	}
-	return err == nil && !m.Edited && ctxfolder.Untouched(info, e.Size, e.StoredAt())
+	return ctxfolder.Untouched(info, e.Size, e.StoredAt())
 }
 
 func (l *Loader) key(span Span, e *index.Entry) poolKey {
 	return poolKey{l, span.Line, e.Position, e.Sum, e.At}
 }
 
-// read finds the message. It takes the record of the journal or pack, if there is one and the file is untouched or
-// missing. Otherwise it reads the file, and falls back to the record when the file is damaged. stat returns the Lstat
-// of the file.
-func (l *Loader) read(span Span, e *index.Entry, record []byte, stat func() (fs.FileInfo, error)) *Message {
+// read finds the message. It takes what was committed, if the file is only a view, see isView. raw is that, or nil if it
+// was not read. Otherwise it reads the file, and falls back to what was committed if the file was not edited.
+func (l *Loader) read(span Span, e *index.Entry, raw []byte, info fs.FileInfo, failed error) *Message {
 	l.reads.Add(1)
-	if record != nil {
-		info, err := stat()
-		if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-			if m := l.Committed(record); m != nil {
-				return m.as(e)
-			}
+	var why error
+	committed := func() *Message {
+		if raw == nil {
+			raw, why = l.index.ReadOne(e)
+		}
+		return l.Committed(raw).as(e)
+	}
+	if isView(e, info, failed) {
+		if m := committed(); m != nil {
+			return m
 		}
 	}
 	m, err := l.fromFile(span, e)
 	if err == nil {
 		return m
 	}
-	if m := l.Committed(record); m != nil {
-		return m.as(e)
+	if m := committed(); m != nil {
+		return m
 	}
-	if errors.Is(err, fs.ErrNotExist) && e.Lost == "" {
-		if m := l.moved(span, e); m != nil {
-			return m
-		}
+	// The entry may be older than a replacement or an erasure, after which no file has the message as it was.
+	if now, ok, nerr := l.index.Entry(e.Line, e.Position); nerr == nil && ok && now.Seq > e.Seq {
+		return l.read(span, &now, nil, info, failed)
 	}
-	if e.Pack != uuid.Nil {
-		err = fmt.Errorf("%w: pack %s does not hold it intact", index.ErrDamaged, e.Pack)
-	}
-	if e.Lost != "" && e.Lost != index.Erased {
-		err = fmt.Errorf("%w: %s", index.ErrDamaged, e.Lost)
-	}
-	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
+	return &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: cmp.Or(why, err)}
 }
 
-// exact returns the message in the bytes of a file that holds what was committed.
-func (l *Loader) exact(span Span, e *index.Entry, raw []byte) *Message {
+// exact returns the message in the bytes that were committed.
+func (l *Loader) exact(e *index.Entry, raw []byte) *Message {
 	l.reads.Add(1)
-	m := l.Committed(raw)
-	if m != nil {
-		m.Line, m.Position = span.Line, e.Position
-	}
-	return m.as(e)
+	return l.Committed(raw).as(e)
 }
 
 // as takes over what only the entry of an unchanged message says: the entry of a message that was edited before it was
@@ -183,37 +189,7 @@ func (m *Message) as(e *index.Entry) *Message {
 	return m
 }
 
-// maxMoves bounds the attempts to find a message that other processes move meanwhile.
-const maxMoves = 8
-
-// moved finds a message that is not where its entry says: another process may have archived or unarchived it. It returns
-// nil when the message is nowhere and nothing moves any more.
-func (l *Loader) moved(span Span, e *index.Entry) *Message {
-	seen := l.log.IndexVersion()
-	for try := range maxMoves {
-		renewed := l.log.IndexChanged(seen)
-		seen = l.log.IndexVersion()
-		if try > 0 && !renewed {
-			break
-		}
-		_ = l.log.Refresh()
-		entries, err := l.log.Entries(span.Line, e.Position, e.Position+1)
-		if err != nil || len(entries) == 0 || entries[0].ID != e.ID {
-			break
-		}
-		record, _ := l.log.ReadRecord(&entries[0])
-		if m := l.Committed(record); m != nil {
-			return m.as(&entries[0])
-		}
-		if m, err := l.fromFile(span, &entries[0]); err == nil {
-			return m
-		}
-	}
-	return nil
-}
-
-// Committed returns the message in a record of a journal or a pack, nil for another record. The message refers to the
-// record's bytes.
+// Committed returns the message in the bytes of an envelope, to which it refers; nil for other bytes.
 func (l *Loader) Committed(record []byte) *Message {
 	env, err := message.ParseTrusted(record)
 	if err != nil {
@@ -222,10 +198,14 @@ func (l *Loader) Committed(record []byte) *Message {
 	return l.messageOf(&env, int64(len(record)))
 }
 
+// fromFile returns the message in its file, if that holds what was committed, or was edited.
 func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
-	raw, is, err := l.log.ReadFile(span.Line, e, span.Folder)
-	if err != nil {
+	raw, is, err := views.Read(l.dir, span.Folder, e)
+	switch {
+	case err != nil:
 		return nil, err
+	case is == views.Stale:
+		return nil, fmt.Errorf("%w: its file has an older version", index.ErrDamaged)
 	}
 	env, err := message.ParseTrusted(raw)
 	if err != nil {
@@ -233,9 +213,9 @@ func (l *Loader) fromFile(span Span, e *index.Entry) (*Message, error) {
 	}
 	env.Line, env.Position = span.Line, e.Position
 	m := l.messageOf(&env, int64(len(raw))).as(e)
-	m.plain = m.plain && is.Whole()
+	m.plain = m.plain && is == views.Exact
 	// A later stored_at means that this version was committed after the entry was read.
-	m.Edited = is == index.FileEdited && e.Lost == "" && env.StoredAt.UnixNano() == e.At
+	m.Edited = is == views.Edited && !e.IsLost() && env.StoredAt.UnixMicro() == e.At
 	return m, nil
 }
 
@@ -248,33 +228,24 @@ func (l *Loader) messageOf(env *message.Envelope, size int64) *Message {
 	}
 }
 
-// Loaded is Load for a message whose file has been read and matches the entry.
-func (l *Loader) Loaded(span Span, e *index.Entry, raw []byte) (*Message, error) {
-	env, err := message.ParseTrusted(raw)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", index.ErrDamaged, err)
-	}
-	env.Line = span.Line
-	m := l.messageOf(&env, int64(len(raw))).as(e)
-	l.pool.add(l.key(span, e), m, l.epoch.Load())
-	return m, nil
-}
-
 // Envelope returns the stored bytes of a message and its envelope, for a new version. For an unavailable message it
 // returns no bytes, and an envelope with what the index knows.
 func (l *Loader) Envelope(span Span, e *index.Entry) ([]byte, *message.Envelope, error) {
-	raw, _, err := l.log.ReadFile(span.Line, e, span.Folder)
-	if err == nil {
+	raw, is, err := views.Read(l.dir, span.Folder, e)
+	if err == nil && is == views.Edited {
 		env, err := message.Parse(raw)
-		env.Line, env.Position, env.File = span.Line, e.Position, e.File
+		env.Line, env.Position = span.Line, e.Position
 		return raw, &env, err
 	}
-	if raw, ok := l.log.ReadRecord(e); ok {
+	if is != views.Exact {
+		raw, err = l.index.ReadOne(e)
+	}
+	if err == nil {
 		env, err := message.ParseTrusted(raw)
 		return raw, &env, err
 	}
-	if !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, index.ErrDamaged) {
+	if !errors.Is(err, index.ErrErased) && !errors.Is(err, index.ErrDamaged) {
 		return nil, nil, err
 	}
-	return nil, &message.Envelope{ID: e.ID, Line: span.Line, Position: e.Position, File: e.File}, nil
+	return nil, &message.Envelope{ID: e.ID, Line: span.Line, Position: e.Position}, nil
 }

@@ -129,18 +129,6 @@ func (p *Pool) current(messages []*Message, key func(i int) poolKey, epoch uint6
 	}
 }
 
-// add puts a loaded message into the pool.
-func (p *Pool) add(k poolKey, m *Message, epoch uint64) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if it := p.items[k]; it != nil {
-		p.drop(it)
-	}
-	it := &poolItem{key: k, message: m, epoch: epoch}
-	p.items[k] = it
-	p.keep(it)
-}
-
 func (p *Pool) drop(it *poolItem) {
 	delete(p.items, it.key)
 	if it.place != nil {

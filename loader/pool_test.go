@@ -2,9 +2,7 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"slices"
-	"sync"
 	"testing"
 	"testing/synctest"
 
@@ -55,36 +53,6 @@ func TestPoolAgainstModel(t *testing.T) {
 			used = used[:min(int64(len(used)), p.max/cost)]
 			if p.Size() != int64(len(used))*cost || len(p.items) != len(used) {
 				r.Fatalf("%d bytes in %d items for %v", p.Size(), len(p.items), used)
-			}
-		}
-	})
-}
-
-// TestTogether: each number is read once, by however many readers, and an error ends the reading.
-func TestTogether(t *testing.T) {
-	failed := errors.New("failed")
-	rapid.Check(t, func(r *rapid.T) {
-		n := rapid.IntRange(0, 300).Draw(r, "n")
-		bad := rapid.IntRange(0, 600).Draw(r, "bad")
-		var mu sync.Mutex
-		seen := map[int]int{}
-		err := together(n, rapid.Bool().Draw(r, "help"), func(from, to int) error {
-			mu.Lock()
-			defer mu.Unlock()
-			for i := from; i < to; i++ {
-				seen[i]++
-				if i == bad {
-					return failed
-				}
-			}
-			return nil
-		})
-		if (err != nil) != (bad < n) || err == nil && len(seen) != n {
-			r.Fatalf("%d of %d read, %v", len(seen), n, err)
-		}
-		for i, times := range seen {
-			if times != 1 {
-				r.Fatalf("%d was read %d times", i, times)
 			}
 		}
 	})

@@ -2,16 +2,14 @@ package loader
 
 import (
 	"context"
-	"errors"
 	"io/fs"
 	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
-	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 	"golang.org/x/sync/errgroup"
 	"golang.org/x/sync/semaphore"
@@ -34,11 +32,8 @@ const (
 	aheadMemory   = 16 << 20  // in all of them, unless it is one message
 )
 
-// readers bounds the files that one range keeps open.
+// readers bounds the payloads that one call reads at the same time.
 var readers = max(4, 2*runtime.GOMAXPROCS(0))
-
-// slow is how long one message takes from a disk, or longer. In the page cache two readers are as fast as more.
-const slow = 300 * time.Microsecond
 
 // Each calls yield for every message of the spans in order. One goroutine reads ahead meanwhile. Each leaves nothing in
 // the pool: an iteration would evict what callers use again. It stops with nil when yield returns false, and with ctx's
@@ -94,7 +89,7 @@ func (l *Loader) Each(ctx context.Context, spans []Span, use func(read func() er
 	return err
 }
 
-// Range returns the messages of the spans in order. Archived messages beyond the memory limit of one call are
+// Range returns the messages of the spans in order. Messages of segments beyond the memory limit of one call are
 // unavailable.
 func (l *Loader) Range(ctx context.Context, spans []Span) ([]*Message, error) {
 	var out []*Message
@@ -117,7 +112,7 @@ type walk struct {
 	l      *Loader
 	use    func(read func() error) error
 	wait   func(bytes int64) error // until a batch of so many may be read; nil does not wait
-	memory *budget                 // bounds archived messages, unless it is nil
+	memory *budget                 // bounds messages of segments, unless it is nil
 	most   int                     // messages in the next batch
 	bytes  int64                   // bound for its bytes
 	keep   bool                    // keeps messages in the pool
@@ -130,7 +125,7 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 		for from := span.From; from < span.To; {
 			var entries []index.Entry
 			err := w.use(func() (err error) {
-				entries, err = w.l.log.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
+				entries, err = w.l.index.Entries(span.Line, from, min(from+rowsAtOnce, span.To))
 				return err
 			})
 			if err != nil {
@@ -169,13 +164,15 @@ func (w *walk) batches(ctx context.Context, spans []Span, yield func([]*Message)
 	return ctx.Err()
 }
 
-// batch reads messages: neighbours in a journal with one read, message files with several readers if they are many or
-// slow. It overwrites entries.
+// few is how many messages of a batch are read from their files first: more are read faster from segments.
+const few = 4
+
+// batch reads messages. It overwrites entries.
 func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*Message, error) {
 	l := w.l
 	messages := make([]*Message, len(entries))
 	for i := range entries {
-		if e := &entries[i]; w.memory != nil && e.Pack != uuid.Nil {
+		if e := &entries[i]; w.memory != nil && e.IsSealed() {
 			if err := w.memory.take(e.Size); err != nil {
 				messages[i] = &Message{ID: e.ID, Line: span.Line, Position: e.Position, StoredAt: e.StoredAt(), Unavailable: err}
 			}
@@ -191,107 +188,60 @@ func (w *walk) batch(ctx context.Context, span Span, entries []index.Entry) ([]*
 	if missing = missing[:len(at)]; len(missing) == 0 {
 		return messages, nil
 	}
-	records := make([][]byte, len(missing))
-	l.log.ReadPacked(missing, records)  // all at once: neighbours share a frame
-	l.log.ReadRecords(missing, records) // or a part of a journal
+	read := l.reader(span, missing, w.idle > 0)
+	for i := range missing {
+		if !w.keep {
+			messages[at[i]] = read(i)
+			continue
+		}
+		var err error
+		if messages[at[i]], err = l.load(ctx, span, &missing[i], func() *Message { return read(i) }); err != nil {
+			return nil, err
+		}
+	}
+	return messages, ctx.Err()
+}
+
+// reader reads what was committed of entries, and looks for edits of their files; with help, at the same time. It returns
+// a function that returns the message of each.
+func (l *Loader) reader(span Span, entries []index.Entry, help bool) func(i int) *Message {
 	files := l.dir.Files(span.Folder)
 	defer files.Release()
-	help := w.idle > 0 && without(records) > leastRun
-	return messages, together(len(missing), help, func(from, to int) (err error) {
-		read := l.reader(span, files, missing[from:to], records[from:to])
-		for i := from; i < to && err == nil; i++ {
-			if w.keep {
-				messages[at[i]], err = l.load(ctx, span, &missing[i], func() *Message { return read(i - from) })
-			} else {
-				messages[at[i]], err = read(i-from), ctx.Err()
+	raw := make([][]byte, len(entries))
+	if len(entries) <= few {
+		views.ReadAll(files, entries, raw)
+	}
+	exact := slices.Clone(raw)
+	var infos []fs.FileInfo
+	var failed error
+	look := func() {
+		if slices.ContainsFunc(exact, func(b []byte) bool { return b == nil }) {
+			ids := make([]uuid.UUID, len(entries))
+			for i := range entries {
+				ids[i] = entries[i].ID
 			}
-		}
-		return err
-	})
-}
-
-// without counts the messages that have no record in a journal or pack.
-func without(records [][]byte) (n int) {
-	for _, b := range records {
-		if b == nil {
-			n++
+			infos, failed = files.Stat(ids)
 		}
 	}
-	return n
-}
-
-// reader returns a function that reads the message of each entry. It asks the system at once for the files of entries
-// without a record, and for the Lstat of those that have one.
-func (l *Loader) reader(span Span, files *ctxfolder.Files, entries []index.Entry, records [][]byte) func(i int) *Message {
-	raw := slices.Clone(records)
-	index.ReadFiles(files, entries, raw)
-	stat := func(i int) (fs.FileInfo, error) { return l.dir.StatMessage(span.Folder, entries[i].FileID()) }
-	if slices.ContainsFunc(records, func(b []byte) bool { return b != nil }) {
-		ids := make([]uuid.UUID, len(entries))
-		for i := range entries {
-			ids[i] = entries[i].FileID()
-		}
-		if infos, err := files.Stat(ids); err == nil {
-			stat = func(i int) (fs.FileInfo, error) {
-				if infos[i] == nil {
-					return nil, fs.ErrNotExist
-				}
-				return infos[i], nil
-			}
-		}
+	var looking sync.WaitGroup
+	if help && len(entries) > few {
+		looking.Go(look)
+	} else {
+		look()
 	}
+	l.index.Read(entries, raw)
+	looking.Wait()
 	return func(i int) *Message {
-		if records[i] == nil && raw[i] != nil {
-			return l.exact(span, &entries[i], raw[i])
+		switch e := &entries[i]; {
+		case exact[i] != nil:
+			return l.exact(e, exact[i])
+		case failed != nil:
+			info, err := l.dir.StatMessage(span.Folder, e.ID)
+			return l.read(span, e, raw[i], info, err)
+		case infos[i] == nil:
+			return l.read(span, e, raw[i], nil, fs.ErrNotExist)
+		default:
+			return l.read(span, e, raw[i], infos[i], nil)
 		}
-		return l.read(span, &entries[i], records[i], func() (fs.FileInfo, error) { return stat(i) })
 	}
-}
-
-// One of several readers takes a run of messages at a time, and asks the system for all of them at once. Runs get
-// shorter towards the end, so that all readers end at about the same time.
-const (
-	leastRun = 8
-	mostRun  = 16
-)
-
-// together calls read for the numbers below n. With help, a second reader helps from the start. More start when the first
-// message turns out to be slow. A reader without help reads the rest in one run.
-func together(n int, help bool, read func(from, to int) error) error {
-	start := time.Now()
-	err := read(0, min(1, n))
-	if err != nil || n <= 1 {
-		return err
-	}
-	var mu sync.Mutex
-	next := 1
-	take := func() (from, to int) {
-		mu.Lock()
-		defer mu.Unlock()
-		from = next
-		next = min(from+min(max((n-from)/4, leastRun), mostRun), n)
-		return from, next
-	}
-	rest := func() error {
-		for from, to := take(); from < to; from, to = take() {
-			if err := read(from, to); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-	var group errgroup.Group
-	var helpers int
-	switch {
-	case time.Since(start) > slow:
-		helpers = min(readers, n-1)
-	case help:
-		helpers = 1
-	default:
-		return read(1, n)
-	}
-	for range helpers {
-		group.Go(rest)
-	}
-	return errors.Join(rest(), group.Wait())
 }

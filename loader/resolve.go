@@ -10,11 +10,10 @@ import (
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/index"
 	"golang.org/x/sync/errgroup"
 )
 
-// Blobs holds the payloads that no journal has any more.
+// Blobs holds the payloads that no log has any more.
 type Blobs interface {
 	Get(sum blob.Sum, limit int64) ([]byte, error)
 	Open(sum blob.Sum) (payload io.ReadCloser, size int64, err error)
@@ -24,8 +23,12 @@ type Blobs interface {
 // many times.
 const MaxBody = 1 << 30
 
-// ErrMemoryLimit reports that one call would hold more of the store's data in memory than its limit allows.
-var ErrMemoryLimit = fmt.Errorf("%w for the memory limit of one call", index.ErrTooLarge)
+var (
+	// ErrTooLarge reports a message above a size limit.
+	ErrTooLarge = errors.New("message is too large")
+	// ErrMemoryLimit reports that one call would hold more of the store's data in memory than its limit allows.
+	ErrMemoryLimit = fmt.Errorf("%w for the memory limit of one call", ErrTooLarge)
+)
 
 // noMemory returns the error of a call that needs more bytes than its limit leaves.
 func noMemory(need, limit int64) error {
@@ -159,7 +162,7 @@ func (m *Message) there(ref blob.Ref) error {
 
 // WriteBody writes the result of [Message.Body], however large, and holds no payload of more than 1 MiB in memory. It
 // reads a larger payload twice: once to verify it, once to write it. A reference stays where its payload is
-// unavailable. It also stays, with an error that wraps [index.ErrTooLarge], where the payload would exceed [MaxBody].
+// unavailable. It also stays, with an error that wraps [ErrTooLarge], where the payload would exceed [MaxBody].
 // After an error of w the body is incomplete.
 func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	if m.Unavailable != nil {
@@ -176,7 +179,7 @@ func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 		}
 		if ref.Offset != last { // first opening of this payload
 			if ref.Size > left {
-				return nil, fmt.Errorf("%w: its payloads are larger than %d bytes", index.ErrTooLarge, int64(MaxBody))
+				return nil, fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(MaxBody))
 			}
 			left, last = left-ref.Size, ref.Offset
 		}
@@ -197,7 +200,7 @@ func (m *Message) Payload(ref blob.Ref) ([]byte, error) {
 // Open returns one of the message's payloads as a stream, and its size in bytes. The stream verifies its content at the
 // end.
 func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
-	if b := m.from.fromJournal(ref, false); b != nil {
+	if b := m.from.fromLog(ref); b != nil {
 		return io.NopCloser(bytes.NewReader(b)), int64(len(b)), nil
 	}
 	r, size, err := m.from.blobs.Open(ref.Sum)
@@ -210,48 +213,47 @@ func (m *Message) Open(ref blob.Ref) (io.ReadCloser, int64, error) {
 	return r, size, err
 }
 
-// payload looks in the journals in memory, which hold the newest payloads, then for a blob. If the blob is missing or
-// damaged, it searches the folded journals and the packs.
+// payload looks in the logs, which have the newest payloads, then for a blob. Sealing moves a payload from one to the
+// other.
 func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
-	if b := l.fromJournal(ref, false); b != nil {
+	if b := l.fromLog(ref); b != nil {
 		return b, nil
 	}
 	b, err := l.blobs.Get(ref.Sum, ref.Size)
 	if err != nil {
-		there, why := l.elsewhere(ref, err)
-		if there != nil {
-			return there, nil
-		}
-		// It may have moved from one place to the other meanwhile.
-		if again, aerr := l.blobs.Get(ref.Sum, ref.Size); aerr == nil {
-			return again, nil
-		}
-		err = why
+		return l.elsewhere(ref, err)
 	}
-	return b, err
+	return b, nil
 }
 
-// elsewhere returns a payload without a usable blob, or the error why. It refreshes the log, since a message file may
-// be newer than the known journals.
+// elsewhere returns a payload that had no usable blob, or the error why. It refreshes the index, since the message may
+// be newer than what that knows.
 func (l *Loader) elsewhere(ref blob.Ref, why error) (b []byte, err error) {
 	closed := l.whileOpen(func() {
-		if b = l.inJournals(ref, true); b == nil && l.log.Refresh() == nil {
-			b = l.inJournals(ref, true)
+		if l.index.Refresh() == nil {
+			b = l.inLog(ref)
 		}
 	})
-	if closed != nil {
-		why = fmt.Errorf("%w: %w", closed, why)
+	switch {
+	case b != nil:
+		return b, nil
+	case closed != nil:
+		return nil, fmt.Errorf("%w: %w", closed, why)
 	}
-	return b, why
+	// It may have been sealed meanwhile.
+	if again, aerr := l.blobs.Get(ref.Sum, ref.Size); aerr == nil {
+		return again, nil
+	}
+	return nil, why
 }
 
-// fromJournal returns a payload from a journal, nil without an undamaged one.
-func (l *Loader) fromJournal(ref blob.Ref, folded bool) (b []byte) {
-	_ = l.whileOpen(func() { b = l.inJournals(ref, folded) })
+// fromLog returns a payload from a log, nil without an undamaged one.
+func (l *Loader) fromLog(ref blob.Ref) (b []byte) {
+	_ = l.whileOpen(func() { b = l.inLog(ref) })
 	return b
 }
 
-// whileOpen calls f, which reads the log, unless the loader is closed.
+// whileOpen calls f, which reads logs, unless the loader is closed.
 func (l *Loader) whileOpen(f func()) error {
 	l.open.RLock()
 	defer l.open.RUnlock()
@@ -262,9 +264,9 @@ func (l *Loader) whileOpen(f func()) error {
 	return nil
 }
 
-// inJournals is fromJournal for a caller that keeps the log open.
-func (l *Loader) inJournals(ref blob.Ref, folded bool) []byte {
-	if b, err := l.log.Payload(ref.Sum, folded); err == nil && b != nil && blob.SumOf(b) == ref.Sum {
+// inLog is fromLog for a caller that keeps the index open.
+func (l *Loader) inLog(ref blob.Ref) []byte {
+	if b, ok, err := l.index.Payload(ref.Sum); ok && err == nil && blob.SumOf(b) == ref.Sum {
 		return b
 	}
 	return nil

@@ -38,7 +38,6 @@ type Envelope struct {
 	Position int64     // 0-based, from the beginning of the line's whole history
 	Prev     uuid.UUID // the previous message, uuid.Nil for the first
 	StoredAt time.Time // when this version was committed; also the file's modification time
-	File     uuid.UUID // file name if it is not ID: the folder has another line's message with that id
 	Payloads int       // references to blobs in Body
 	Branch   string    // the branch's name at the time, for users and for disaster recovery
 
@@ -52,14 +51,6 @@ type Envelope struct {
 
 	References json.RawMessage // to lines of files; an array or nil
 	Body       json.RawMessage // the framework's object
-}
-
-// FileID returns the file's name without its suffix.
-func (e *Envelope) FileID() uuid.UUID {
-	if e.File != uuid.Nil {
-		return e.File
-	}
-	return e.ID
 }
 
 // Sum returns the checksum of an envelope's bytes: XXH64, without the newline that ends a file.
@@ -84,11 +75,6 @@ func (e *Envelope) AppendTo(b []byte) []byte {
 	b = append(b, `,"stored_at":"`...)
 	b = e.StoredAt.UTC().AppendFormat(b, time.RFC3339Nano)
 	b = append(b, '"')
-	if e.File != uuid.Nil && e.File != e.ID {
-		b = append(b, `,"file":"`...)
-		b = appendUUID(b, e.File)
-		b = append(b, '"')
-	}
 	if e.Payloads > 0 {
 		b = append(b, `,"payloads":`...)
 		b = strconv.AppendInt(b, int64(e.Payloads), 10)

@@ -161,21 +161,12 @@ type Address struct {
 	Position int64
 	Prev     uuid.UUID
 	StoredAt time.Time
-	File     uuid.UUID
 	Payloads int
-}
-
-// FileID returns the file's name without its suffix.
-func (a *Address) FileID() uuid.UUID {
-	if a.File != uuid.Nil {
-		return a.File
-	}
-	return a.ID
 }
 
 // Address returns the envelope's address.
 func (e *Envelope) Address() Address {
-	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File, e.Payloads}
+	return Address{e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.Payloads}
 }
 
 // ParseAddress reads the address of an envelope in canonical form; b may be only its beginning. It allocates nothing.
@@ -208,9 +199,6 @@ func (s *scanner) address() (a Address) {
 	}
 	s.expect(`,"stored_at":"`)
 	a.StoredAt = s.time()
-	if s.skip(`,"file":"`) {
-		a.File = s.uuid()
-	}
 	if s.skip(`,"payloads":`) {
 		a.Payloads = int(min(s.int(), math.MaxInt32))
 	}
@@ -235,7 +223,7 @@ func scan(b []byte) (Envelope, bool) {
 func scanHead(b []byte) (e Envelope, s scanner) {
 	s = scanner{b, true}
 	a := s.address()
-	e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.File, e.Payloads = a.ID, a.Line, a.Position, a.Prev, a.StoredAt, a.File, a.Payloads
+	e.ID, e.Line, e.Position, e.Prev, e.StoredAt, e.Payloads = a.ID, a.Line, a.Position, a.Prev, a.StoredAt, a.Payloads
 	if s.skip(`,"branch":"`) {
 		e.Branch = s.text()
 	}
@@ -282,8 +270,6 @@ func parseAny(b []byte) (Envelope, error) {
 			return unmarshalID(v, &e.Prev)
 		case "stored_at":
 			return unmarshal(v, &e.StoredAt)
-		case "file":
-			return unmarshalID(v, &e.File)
 		case "payloads":
 			return unmarshal(v, &e.Payloads)
 		case "branch":

@@ -2,7 +2,7 @@
 //
 // A moment is a message of its own, on the branch of its context that has the kind [Kind]. So it is durable, watched,
 // searched and archived by what a store does with messages, and an erase of a message erases the moments that were made
-// from it. docs/FORMAT.md describes it.
+// from it. docs/APPLICATIONS.md describes it.
 //
 //	found, err := moment.Extract(ctx, c, moment.Options{})
 //	for m, err := range moment.All(ctx, c) { … }

@@ -109,7 +109,7 @@ func (r *Ref) String() string {
 	return r.File + ":" + r.Lines.String()
 }
 
-// Validate fails with [ErrInvalid] unless the reference has the form that FORMAT.md describes.
+// Validate fails with [ErrInvalid] unless the reference has the form that docs/APPLICATIONS.md describes.
 func (r *Ref) Validate() error {
 	switch {
 	case !validFile(r.File):

@@ -32,8 +32,7 @@ func (x *Index) Commits(ctx context.Context, id uuid.UUID) (sum [sha256.Size]byt
 		if err := r.scan(rows); err != nil || !r.complete {
 			return sum, false, err
 		}
-		// One of the files has the metadata, which people may edit.
-		if err := e.Encode([]any{r.id, r.at.Seq, r.at.Chain, r.names, r.state.Files}); err != nil {
+		if err := e.Encode([]any{r.id, r.at.Seq, r.at.Chain, r.names, r.state.Metadata()}); err != nil {
 			return sum, false, err
 		}
 	}

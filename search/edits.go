@@ -4,6 +4,7 @@ import (
 	"context"
 	"math/rand/v2"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
@@ -84,15 +85,19 @@ func (w *writer) lookAtFiles(
 ) error {
 	folder := c.Dir.Files(span.Folder)
 	defer folder.Release()
-	for entries, err := range c.Log.Pages(ctx, span.Line, span.From, span.To) {
+	archived := int64(0)
+	if line, ok := c.Current().Line(span.Line); ok {
+		archived = line.Archived
+	}
+	for entries, err := range c.Index.Pages(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return err
 		}
 		var files []*index.Entry
 		var ids []uuid.UUID
 		for i := range entries {
-			if e := &entries[i]; e.Lost == "" && (e.Pack == uuid.Nil || known[e.Position] != 0) {
-				files, ids = append(files, e), append(ids, e.FileID())
+			if e := &entries[i]; e.Gone == archive.Here && (e.Position >= archived || known[e.Position] != 0) {
+				files, ids = append(files, e), append(ids, e.ID)
 			}
 		}
 		w.looked += len(ids)

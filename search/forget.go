@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/answers"
 	"github.com/ctxdir/ctxdir/internal/bridge"
@@ -91,13 +92,13 @@ func (s *contextSync) removeStale(ctx context.Context) error {
 		if err != nil {
 			return err
 		}
-		for entries, err := range s.c.Log.Pages(ctx, span.Line, span.From, span.To) {
+		for entries, err := range s.c.Index.Pages(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return err
 			}
 			for i := range entries {
 				e := &entries[i]
-				if row, ok := rows[e.Position]; ok && e.Lost == "" && row.sum == int64(e.Sum) {
+				if row, ok := rows[e.Position]; ok && e.Gone == archive.Here && row.sum == int64(e.Sum) {
 					delete(rows, e.Position)
 				}
 			}

@@ -64,7 +64,7 @@ func readMessage(ctx context.Context, c *engine.Context, f *found) (m *loader.Me
 	if !ok {
 		return nil, false, nil
 	}
-	entries, err := c.Log.Entries(l.ID, f.position, f.position+1)
+	entries, err := c.Index.Entries(l.ID, f.position, f.position+1)
 	if err != nil || len(entries) == 0 || entries[0].ID != f.id {
 		return nil, false, err
 	}

@@ -7,11 +7,12 @@ import (
 	"io/fs"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -51,7 +52,7 @@ func (w *writer) syncOpen(ctx context.Context, c *engine.Context, edited positio
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	at, err := c.Log.Spot()
+	at, err := c.Index.At()
 	if err != nil {
 		return err
 	}
@@ -159,9 +160,9 @@ func (s *contextSync) line(id uuid.UUID) (n int64, err error) {
 }
 
 // committed returns the messages that were committed since the rows were complete. It fails with [index.ErrGap] if the
-// journals no longer tell.
+// history does not tell, or tells of an erasure: rows may then be of what is erased.
 func (s *contextSync) committed(due positions) (positions, error) {
-	t, err := index.Resume(s.c.Dir, s.row.at)
+	t, err := s.c.Index.Resume(s.row.at)
 	if err != nil {
 		return nil, err
 	}
@@ -174,13 +175,11 @@ func (s *contextSync) committed(due positions) (positions, error) {
 		if err != nil || !ok {
 			return due, err
 		}
-		if rec.Kind != index.KindAppend && rec.Kind != index.KindReplace {
-			continue
-		}
-		if a, ok := message.ParseAddress(rec.Body); ok {
-			due.add(a.Line, a.Position)
-		} else if env, err := message.Parse(rec.Body); err == nil {
-			due.add(env.Line, env.Position)
+		switch {
+		case rec.Kind == journal.Erase:
+			return due, index.ErrGap
+		case rec.Entry != nil:
+			due.add(rec.Entry.Line, rec.Entry.Position)
 		}
 	}
 }
@@ -194,13 +193,13 @@ func (s *contextSync) differing(ctx context.Context) (positions, error) {
 			return nil, err
 		}
 		s.old[span.Line] = rows
-		for entries, err := range s.c.Log.Pages(ctx, span.Line, span.From, span.To) {
+		for entries, err := range s.c.Index.Pages(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return nil, err
 			}
 			for i := range entries {
 				e := &entries[i]
-				if row, ok := rows[e.Position]; ok != (e.Lost == "") || ok && row.sum != int64(e.Sum) {
+				if row, ok := rows[e.Position]; ok != (e.Gone == archive.Here) || ok && row.sum != int64(e.Sum) {
 					due.add(span.Line, e.Position)
 				}
 			}
@@ -266,7 +265,7 @@ func (s *contextSync) readSpan(ctx context.Context, line int64, span loader.Span
 		}
 		part := span
 		part.From, part.To = from, min(from+maxRows, span.To)
-		entries, err := s.c.Log.Entries(part.Line, part.From, part.To)
+		entries, err := s.c.Index.Entries(part.Line, part.From, part.To)
 		if err != nil {
 			return err
 		}
@@ -329,7 +328,7 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	if err := s.removeOld(line, span.Line, d.position); err != nil {
 		return err
 	}
-	if d.entry == nil || d.entry.Lost != "" || d.failed {
+	if d.entry == nil || d.entry.Gone != archive.Here || d.failed {
 		return s.w.lose()
 	}
 	edited := int64(0)
@@ -375,7 +374,7 @@ func (s *contextSync) removeOld(line int64, id uuid.UUID, position int64) error 
 
 // editTime returns the time of a message's file, 0 if the file is as it was committed.
 func (s *contextSync) editTime(folder string, e *index.Entry) int64 {
-	info, err := s.c.Dir.StatMessage(folder, e.FileID())
+	info, err := s.c.Dir.StatMessage(folder, e.ID)
 	if err != nil {
 		return 0
 	}

@@ -7,8 +7,8 @@ import (
 	"errors"
 	"time"
 
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
 
@@ -40,7 +40,7 @@ const (
 type contextRow struct {
 	n        int64
 	id       uuid.UUID
-	at       index.Spot
+	at       journal.Spot
 	state    engine.ContextState
 	complete bool // the rows are those of the commit at
 	names    string
@@ -54,7 +54,7 @@ func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
 	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
 		return err
 	}
-	r.at, r.complete = index.Spot{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
+	r.at, r.complete = journal.Spot{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
 	copy(r.id[:], id)
 	if state != nil {
 		return json.Unmarshal(state, &r.state)
@@ -281,11 +281,12 @@ func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error)
 // behind counts the commits of contexts that the index does not have.
 func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
 	for _, id := range ids {
-		var seq uint64
+		var at journal.Spot
 		err := x.e.Use(ctx, id, func(c *engine.Context) (err error) {
-			seq, err = c.Log.Seq()
+			at, err = c.Index.At()
 			return err
 		})
+		seq := at.Seq
 		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.at.Seq {
 			seq -= row.at.Seq
 		} else if err != nil {

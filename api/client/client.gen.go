@@ -130,11 +130,10 @@ func (e CheckSummaryRecord) Valid() bool {
 const (
 	DiskKindKindBlobs    DiskKindKind = "blobs"
 	DiskKindKindDerived  DiskKindKind = "derived"
-	DiskKindKindIndex    DiskKindKind = "index"
-	DiskKindKindJournals DiskKindKind = "journals"
+	DiskKindKindLogs     DiskKindKind = "logs"
 	DiskKindKindMessages DiskKindKind = "messages"
 	DiskKindKindOther    DiskKindKind = "other"
-	DiskKindKindPacks    DiskKindKind = "packs"
+	DiskKindKindSegments DiskKindKind = "segments"
 	DiskKindKindTrash    DiskKindKind = "trash"
 )
 
@@ -145,15 +144,13 @@ func (e DiskKindKind) Valid() bool {
 		return true
 	case DiskKindKindDerived:
 		return true
-	case DiskKindKindIndex:
-		return true
-	case DiskKindKindJournals:
+	case DiskKindKindLogs:
 		return true
 	case DiskKindKindMessages:
 		return true
 	case DiskKindKindOther:
 		return true
-	case DiskKindKindPacks:
+	case DiskKindKindSegments:
 		return true
 	case DiskKindKindTrash:
 		return true
@@ -837,7 +834,7 @@ type BranchMap struct {
 
 // BranchSize defines model for BranchSize.
 type BranchSize struct {
-	// ArchivedBytes Of these, in packs, before compression
+	// ArchivedBytes Of these, archived, before compression
 	ArchivedBytes int64  `json:"archived_bytes"`
 	Branch        string `json:"branch"`
 
@@ -889,7 +886,7 @@ type ChangeList struct {
 	// Next Continue after this commit
 	Next *int64 `json:"next,omitempty"`
 
-	// Unlisted Number of the older commits that the journals do not have
+	// Unlisted Some commits up to this one are missing or damaged and not listed; 0 for none
 	Unlisted int64 `json:"unlisted"`
 }
 
@@ -1664,7 +1661,7 @@ type SecretKind string
 
 // Sizes defines model for Sizes.
 type Sizes struct {
-	// ArchivedBytes Of these, in packs, before compression
+	// ArchivedBytes Of these, archived, before compression
 	ArchivedBytes int64 `json:"archived_bytes"`
 
 	// BlobBytes Of the blobs on disk, compressed; other contexts may share them
@@ -2467,9 +2464,8 @@ type ClientInterface interface {
 
 	// GetBlob Get a payload by its hash alone, or a part of it
 	//
-	// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
-	// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
-	// finds both.
+	// It must be a blob of the store. The payload of a message that was appended lately may be in the log alone until the
+	// log is sealed: `getPayload` finds it.
 	//
 	// Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
 	GetBlob(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2789,8 +2785,8 @@ type ClientInterface interface {
 
 	// ListChanges List the changes of a context, in order
 	//
-	// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
-	// a whole commit, so it may be longer than its limit.
+	// The first change is the creation of the context. A page ends with a whole commit, so it may be longer than its
+	// limit.
 	//
 	// Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
 	ListChanges(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error)
@@ -2943,9 +2939,8 @@ func (c *Client) Assemble(ctx context.Context, body AssembleJSONRequestBody, req
 
 // GetBlob Get a payload by its hash alone, or a part of it
 //
-// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
-// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
-// finds both.
+// It must be a blob of the store. The payload of a message that was appended lately may be in the log alone until the
+// log is sealed: `getPayload` finds it.
 //
 // Corresponds with GET /v1/blobs/{sha256} (the `GetBlob` operationId).
 func (c *Client) GetBlob(ctx context.Context, sha256 string, params *GetBlobParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -3675,8 +3670,8 @@ func (c *Client) PreviewExport(ctx context.Context, context ContextRef, body Pre
 
 // ListChanges List the changes of a context, in order
 //
-// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
-// a whole commit, so it may be longer than its limit.
+// The first change is the creation of the context. A page ends with a whole commit, so it may be longer than its
+// limit.
 //
 // Corresponds with GET /v1/contexts/{context}/log (the `ListChanges` operationId).
 func (c *Client) ListChanges(ctx context.Context, context ContextRef, params *ListChangesParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
@@ -7792,9 +7787,8 @@ type ClientWithResponsesInterface interface {
 
 	// GetBlobWithResponse Get a payload by its hash alone, or a part of it
 	//
-	// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
-	// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
-	// finds both.
+	// It must be a blob of the store. The payload of a message that was appended lately may be in the log alone until the
+	// log is sealed: `getPayload` finds it.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -8154,8 +8148,8 @@ type ClientWithResponsesInterface interface {
 
 	// ListChangesWithResponse List the changes of a context, in order
 	//
-	// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
-	// a whole commit, so it may be longer than its limit.
+	// The first change is the creation of the context. A page ends with a whole commit, so it may be longer than its
+	// limit.
 	//
 	// Returns a wrapper object for the known response body format(s).
 	//
@@ -10945,9 +10939,8 @@ func (c *ClientWithResponses) AssembleWithResponse(ctx context.Context, body Ass
 
 // GetBlobWithResponse Get a payload by its hash alone, or a part of it
 //
-// It must be a blob of the store. The payload of a message that was just appended may be in the journal alone for a
-// quarter of a second or while writing goes on, and that of an archived message in its pack alone: `getPayload`
-// finds both.
+// It must be a blob of the store. The payload of a message that was appended lately may be in the log alone until the
+// log is sealed: `getPayload` finds it.
 //
 // Returns a wrapper object for the known response body format(s).
 //
@@ -11553,8 +11546,8 @@ func (c *ClientWithResponses) PreviewExportWithResponse(ctx context.Context, con
 
 // ListChangesWithResponse List the changes of a context, in order
 //
-// The list begins where the journals begin: they are removed once their messages are safe in files. A page ends with
-// a whole commit, so it may be longer than its limit.
+// The first change is the creation of the context. A page ends with a whole commit, so it may be longer than its
+// limit.
 //
 // Returns a wrapper object for the known response body format(s).
 //

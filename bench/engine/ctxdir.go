@@ -15,15 +15,15 @@ import (
 var ctxdirEngine = &Engine{
 	Name: Ours,
 	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
-		"Message files are made when appends pause, or after 250 ms. A journal is folded then at 512 KiB, without a " +
-		"pause at 2 MiB, and by Close",
+		"Message files are made when appends pause, or after 250 ms. A log is sealed at 1 MiB; at 64 KiB when appends " +
+		"pause, and by Close",
 	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
 }
 
 // archivedEngine is ours with archived messages: a further lane of rows that read.
 var archivedEngine = &Engine{
 	Name:  Archived,
-	About: "this library, after all messages of the context were moved into a pack",
+	About: "this library, after an archive of the context: no message files, compressed segments",
 	Open:  ctxdirEngine.Open,
 	Finish: func(dir string) error {
 		s, err := ctxdir.Open(dir)
@@ -82,7 +82,7 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &ctxdirContext{c: c, b: b, foldLock: filepath.Join(s.dir, "locks", id+".fold")}, nil
+	return &ctxdirContext{c: c, b: b, sealLock: filepath.Join(s.dir, "locks", id+".seal")}, nil
 }
 
 func (s ctxdirStore) List() ([]Summary, error) { return s.list(ctxdir.ListOptions{}) }
@@ -106,7 +106,7 @@ func (s ctxdirStore) Close() error { return s.s.Close() }
 type ctxdirContext struct {
 	c        *ctxdir.Context
 	b        *ctxdir.Branch
-	foldLock string
+	sealLock string
 }
 
 func (c *ctxdirContext) Branches() ([]BranchInfo, error) {
@@ -194,23 +194,22 @@ func (c *ctxdirContext) Fork(name string, at int64) error {
 	return err
 }
 
-// Fold folds the journal now.
-func (c *ctxdirContext) Fold() error { return c.c.Fold(context.Background()) }
+// Seal seals the logs now.
+func (c *ctxdirContext) Seal() error { return c.c.Seal(context.Background()) }
 
-// Settle waits for the message files, and for the fold that may be going on, by its lock: the next engine's turn must
-// not pay for them.
+// Settle waits for the message files, and for a running seal, by its lock: the next engine's turn must not pay for them.
 func (c *ctxdirContext) Settle() error {
 	if err := c.c.Flush(context.Background()); err != nil {
 		return err
 	}
-	time.Sleep(time.Millisecond) // a fold that was just begun takes its lock in this time
-	f, err := os.OpenFile(c.foldLock, os.O_RDWR|os.O_CREATE, 0o600)
+	time.Sleep(time.Millisecond) // a seal that just began takes its lock in this time
+	f, err := os.OpenFile(c.sealLock, os.O_RDWR|os.O_CREATE, 0o600)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
 	if err := lockFile(f); err != nil {
-		return fmt.Errorf("waiting for the fold: %w", err)
+		return fmt.Errorf("waiting for the seal: %w", err)
 	}
 	return nil
 }

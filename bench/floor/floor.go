@@ -13,10 +13,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Appender writes records to a file whose space was laid out beforehand, as a journal's is, so that fdatasync has
+// Appender writes records to a file whose space was laid out beforehand, as a log's is, so that fdatasync has
 // no metadata to flush.
 type Appender struct {
-	journal *os.File
+	log     *os.File
 	folder  *os.File
 	at, end int64
 	files   bool
@@ -33,12 +33,12 @@ func NewAppender(dir string, files bool) (*Appender, error) {
 	if err != nil {
 		return nil, err
 	}
-	journal, err := os.OpenFile(filepath.Join(dir, "journal"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
+	log, err := os.OpenFile(filepath.Join(dir, "log"), os.O_RDWR|os.O_CREATE|os.O_EXCL, 0o600)
 	if err != nil {
 		folder.Close()
 		return nil, err
 	}
-	return &Appender{journal: journal, folder: folder, files: files}, nil
+	return &Appender{log: log, folder: folder, files: files}, nil
 }
 
 // Lay lays out space for the records to come, in bytes, durably.
@@ -48,21 +48,21 @@ func (a *Appender) Lay(space int64) error {
 		blank[i] = '\n'
 	}
 	for a.end < a.at+space {
-		n, err := a.journal.WriteAt(blank, a.end)
+		n, err := a.log.WriteAt(blank, a.end)
 		a.end += int64(n)
 		if err != nil {
 			return err
 		}
 	}
-	return a.journal.Sync()
+	return a.log.Sync()
 }
 
 // Append is pwrite and fdatasync, and then open, write, close and rename.
 func (a *Appender) Append(name string, record []byte) error {
-	n, err := unix.Pwrite(int(a.journal.Fd()), record, a.at)
+	n, err := unix.Pwrite(int(a.log.Fd()), record, a.at)
 	a.at += int64(n)
 	if err == nil {
-		err = machine.Datasync(a.journal)
+		err = machine.Datasync(a.log)
 	}
 	if err != nil || !a.files {
 		return err
@@ -81,10 +81,10 @@ func (a *Appender) Batch(names []string, records [][]byte, atOnce int) error {
 	for _, r := range records {
 		all = append(all, r...)
 	}
-	n, err := unix.Pwrite(int(a.journal.Fd()), all, a.at)
+	n, err := unix.Pwrite(int(a.log.Fd()), all, a.at)
 	a.at += int64(n)
 	if err == nil {
-		err = machine.Datasync(a.journal)
+		err = machine.Datasync(a.log)
 	}
 	if err != nil {
 		return err
@@ -115,7 +115,7 @@ func (a *Appender) Batch(names []string, records [][]byte, atOnce int) error {
 // Close closes the files.
 func (a *Appender) Close() error {
 	a.folder.Close()
-	return a.journal.Close()
+	return a.log.Close()
 }
 
 func create(folder int, name string, data []byte) error {
@@ -135,10 +135,7 @@ func create(folder int, name string, data []byte) error {
 }
 
 // Read reads a file whole into buf, which it grows as needed: open, read until the end, close.
-func Read(path string, buf []byte) ([]byte, error) { return ReadFrom(path, 0, buf) }
-
-// ReadFrom reads a file from an offset on, as Read does.
-func ReadFrom(path string, offset int64, buf []byte) ([]byte, error) {
+func Read(path string, buf []byte) ([]byte, error) {
 	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_CLOEXEC, 0)
 	if err != nil {
 		return nil, &os.PathError{Op: "open", Path: path, Err: err}
@@ -149,7 +146,7 @@ func ReadFrom(path string, offset int64, buf []byte) ([]byte, error) {
 		if n == len(buf) {
 			buf = append(buf, make([]byte, max(len(buf), 64<<10))...)
 		}
-		k, err := unix.Pread(fd, buf[n:], offset+int64(n))
+		k, err := unix.Pread(fd, buf[n:], int64(n))
 		if err == unix.EINTR {
 			continue
 		}
@@ -160,5 +157,26 @@ func ReadFrom(path string, offset int64, buf []byte) ([]byte, error) {
 			return buf[:n], nil
 		}
 		n += k
+	}
+}
+
+// List reads the names in a folder: open, getdents until the end, close. A folder that does not exist has none.
+func List(path string, buf []byte) error {
+	fd, err := unix.Open(path, unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if err == unix.ENOENT {
+		return nil
+	}
+	if err != nil {
+		return &os.PathError{Op: "open", Path: path, Err: err}
+	}
+	defer unix.Close(fd)
+	for {
+		n, err := unix.ReadDirent(fd, buf)
+		if err != nil && err != unix.EINTR {
+			return &os.PathError{Op: "read", Path: path, Err: err}
+		}
+		if n == 0 && err == nil {
+			return nil
+		}
 	}
 }

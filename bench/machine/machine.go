@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"runtime/debug"
+	"strconv"
 	"strings"
 )
 
@@ -66,6 +67,17 @@ func PeakRSS() int64 {
 		}
 	}
 	return maxRSS()
+}
+
+// Written is how many bytes of pages this process has written to. 0 if the system does not tell.
+func Written() int64 {
+	for line := range lines("/proc/self/io") {
+		if v, ok := member(line, "write_bytes"); ok {
+			n, _ := strconv.ParseInt(v, 10, 64)
+			return n
+		}
+	}
+	return 0
 }
 
 func lines(path string) func(yield func(string) bool) {

@@ -121,15 +121,15 @@ func (r *Report) details(b *bytes.Buffer) {
 		if res.Unit == rows.PerSecond {
 			latency = rows.Nanoseconds
 		}
-		fmt.Fprintf(b, "| | median | range of the rounds | p99 | mean | max | operations | errors |\n"+
-			"| --- | --- | --- | --- | --- | --- | --- | --- |\n")
+		fmt.Fprintf(b, "| | median | range of the rounds | p99 | p99.9 | mean | max | operations | errors |\n"+
+			"| --- | --- | --- | --- | --- | --- | --- | --- | --- |\n")
 		for _, c := range res.Cells {
 			name := c.Name
 			if c.Note != "" {
 				name += ", " + c.Note
 			}
-			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %d | %s |\n", name, format(c.Value, res.Unit), spread(c, res.Unit),
-				optional(c.P99, latency), optional(c.Mean, latency), optional(c.Max, latency), c.N, errorsOf(c))
+			fmt.Fprintf(b, "| %s | %s | %s | %s | %s | %s | %s | %d | %s |\n", name, format(c.Value, res.Unit), spread(c, res.Unit),
+				optional(c.P99, latency), optional(c.P999, latency), optional(c.Mean, latency), optional(c.Max, latency), c.N, errorsOf(c))
 		}
 		fmt.Fprintf(b, "\n")
 		for _, n := range res.Notes {
@@ -222,7 +222,7 @@ func (r *Report) method(b *bytes.Buffer) {
 
 Each round gives every engine one turn. Each round begins with a different engine. Before each turn,
 the benchmark runs a syncfs and the garbage collector. After it, the benchmark waits for a running
-fold. The figures are medians over all operations of all rounds, and ratios are those of medians. A
+seal. The figures are medians over all operations of all rounds, and ratios are those of medians. A
 slow engine does fewer operations: a turn ends after two seconds, and an engine that has used twenty
 seconds gets no more turns.
 

@@ -103,6 +103,9 @@ func format(v float64, u rows.Unit) string {
 	case rows.PerSecond:
 		return rows.Count(int64(v)) + " /s"
 	case rows.Bytes:
+		if v < 100e3 {
+			return fmt.Sprintf("%.1f KB", v/1e3)
+		}
 		return fmt.Sprintf("%.1f MiB", v/(1<<20))
 	}
 	return fmt.Sprintf("%.2f", v)
@@ -116,8 +119,9 @@ func formatCheck(c rows.Check) string {
 	switch c.Unit {
 	case "":
 		return fmt.Sprintf("%s: %.2f (%s %.4g)", c.What, c.Value, sign, c.Limit)
-	case "bytes":
-		return fmt.Sprintf("%s: %s (%s %s)", c.What, format(c.Value, rows.Bytes), sign, format(c.Limit, rows.Bytes))
+	case string(rows.Bytes), string(rows.Nanoseconds):
+		u := rows.Unit(c.Unit)
+		return fmt.Sprintf("%s: %s (%s %s)", c.What, format(c.Value, u), sign, format(c.Limit, u))
 	}
 	return fmt.Sprintf("%s: %.0f (%s %.0f)", c.What, c.Value, sign, c.Limit)
 }

@@ -72,7 +72,7 @@ func appendRow(ctx context.Context, e *Env) ([]*Result, error) {
 		"Message files are made when appends pause for 20 ms, after 250 ms, or when 1,024 wait. So a turn may end before "+
 			"its files are made; the row of appends one by one and a flush has the whole cost.",
 		"At the smallest size, each turn uses a new context. At larger sizes, the measured appends make the context longer. "+
-			"p99 and mean include appends that wait for a background fold or a burst of files.")
+			"p99 and mean include appends that wait for a background seal or a burst of files.")
 	for i, r := range results {
 		for k, lane := range lanes {
 			if at[k] == i && lane.Name == engine.Ours {

@@ -113,7 +113,7 @@ func (e *Env) batchesLane(f *Fixture, name string, size int, appendBatch func([]
 				if err := t.Time(func() error { return appendBatch(ms) }); err != nil {
 					return err
 				}
-				// The next batch is not to wait for this one's fold.
+				// The next batch is not to wait for this one's seal.
 				if err := f.Settle(); err != nil {
 					return err
 				}

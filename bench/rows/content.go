@@ -32,14 +32,14 @@ func contentRow(ctx context.Context, e *Env) ([]*Result, error) {
 	}
 	at := Count(int64(n)) + " real messages"
 	size := &Result{Row: "store size", At: at, Unit: Bytes, Notes: []string{
-		"Each store holds each message once, and is folded and closed. The figure counts the blocks of all files and folders; " +
+		"Each store holds each message once, and is sealed and closed. The figure counts the blocks of all files and folders; " +
 			"the bytes of the files are next to the name."}}
 	write := &Result{Row: "durable append, by threshold", At: at, Unit: Nanoseconds}
 	read := &Result{
 		Row:   "whole branch decoded, by threshold",
 		At:    at,
 		Unit:  Nanoseconds,
-		Notes: []string{"Time per message, read from files and blobs after the journals are removed."},
+		Notes: []string{"Time per message, read from segments and blobs after the logs are sealed."},
 	}
 	bodies := make([][]byte, n)
 	s := e.Corpus.Once()
@@ -180,13 +180,8 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if _, err := c.Active().AppendBatch(ctx, drafts); err != nil {
 		return nil, err
 	}
-	for range 2 { // the first leaves the newest journal
-		if err := c.Fold(ctx); err != nil {
-			return nil, err
-		}
-		if err := c.Update(ctx, func(*ctxdir.Metadata) error { return nil }); err != nil {
-			return nil, err
-		}
+	if err := c.Seal(ctx); err != nil {
+		return nil, err
 	}
 	id := c.ID()
 	if err := c.Close(); err != nil {

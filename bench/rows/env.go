@@ -51,6 +51,7 @@ type Row struct {
 // append different numbers of messages, and a read of the newest or of all would then be of other messages for each.
 var All = []Row{
 	{"open", openRow},
+	{"open-bare", viewsRow},
 	{"resume", resumeRow},
 	{"range", rangeRow},
 	{"whole", wholeRow},
@@ -69,7 +70,10 @@ var All = []Row{
 	{"create", createRow},
 	{"state", stateRow},
 	{"fork", forkRow},
-	{"fold", foldRow},
+	{"seal", sealRow},
+	{"erase", eraseRow},
+	{"archive", archiveRow},
+	{"import", importRow},
 	{"memory", memoryRow},
 	{"disk", diskRow},
 }

@@ -108,8 +108,8 @@ func (f *Fixture) fill(n int64) error {
 	if err := engine.Build(f.c, n, f.Message); err != nil {
 		return err
 	}
-	if folder, ok := f.c.(interface{ Fold() error }); ok {
-		if err := folder.Fold(); err != nil {
+	if sealer, ok := f.c.(interface{ Seal() error }); ok {
+		if err := sealer.Seal(); err != nil {
 			return err
 		}
 	}

@@ -25,7 +25,7 @@ func forkRow(ctx context.Context, e *Env) ([]*Result, error) {
 		{"set a label", e.named(labelled...), e.labelLane,
 			"SQLite replaces a row in a table of labels, which has an index by value.", false},
 		{"rename a branch", e.named(labelled...), e.renameLane,
-			"The branch is that of all messages. SQLite changes a row. ctxdir also renames the folder.", false},
+			"The branch is that of all messages. SQLite changes a row.", false},
 		{"rewind by one message", e.named(labelled...), e.rewindLane,
 			"The messages are appended before the turn. SQLite deletes a row. ctxdir keeps the message until a collection.", true},
 		{"fork", e.able(n), func(f *Fixture) measure.Lane { return e.forkLane(f, n/2) },

@@ -25,7 +25,7 @@ func memoryRow(ctx context.Context, e *Env) ([]*Result, error) {
 		Goal: "≤ 32 MiB",
 		Notes: []string{
 			"A separate process opens the context (" + Count(n) + " messages), loads the last 50, decodes them, appends " + Count(appends) +
-				" durably, and folds. The figure is the peak of resident memory, pages of mapped files included (bbolt maps its file).",
+				" durably, and seals what is due. The figure is the peak of resident memory, pages of mapped files included (bbolt maps its file).",
 		},
 	}
 	if err := e.Corpus.WriteFile(e.bodies(), 64); err != nil {

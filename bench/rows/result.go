@@ -39,6 +39,7 @@ type Cell struct {
 	Name   string    `json:"name"`
 	Value  float64   `json:"value"` // the median, in the result's unit
 	P99    float64   `json:"p99,omitempty"`
+	P999   float64   `json:"p999,omitempty"`
 	Mean   float64   `json:"mean,omitempty"`
 	Max    float64   `json:"max,omitempty"`
 	N      int       `json:"n"`
@@ -95,9 +96,9 @@ const (
 
 func cellOf(name string, s *measure.Samples) *Cell {
 	c := &Cell{
-		Name: name, Value: float64(s.Median()), P99: float64(measure.Quantile(s.Times, 0.99)), Mean: float64(s.Mean()),
-		Max: float64(measure.Quantile(s.Times, 1)), N: len(s.Times), Settle: float64(measure.Quantile(s.Settle, 0.5)),
-		Errors: s.Errors, Err: s.Err,
+		Name: name, Value: float64(s.Median()), P99: float64(measure.Quantile(s.Times, 0.99)),
+		P999: float64(measure.Quantile(s.Times, 0.999)), Mean: float64(s.Mean()), Max: float64(measure.Quantile(s.Times, 1)), N: len(s.Times),
+		Settle: float64(measure.Quantile(s.Settle, 0.5)), Errors: s.Errors, Err: s.Err,
 	}
 	for _, d := range s.Rounds {
 		c.Rounds = append(c.Rounds, float64(d))
@@ -125,6 +126,7 @@ func (r *Result) atLeast(limit float64, pick func(*Cell) float64, what, ours str
 
 func value(c *Cell) float64 { return c.Value }
 func p99(c *Cell) float64   { return c.P99 }
+func p999(c *Cell) float64  { return c.P999 }
 
 // labelled are the engines with labels and state, and with branches that can be changed.
 var labelled = []string{engine.Ours, engine.Modernc, engine.Mattn}

@@ -23,14 +23,14 @@ const workerEnv = "CTXDIR_BENCH_WORKER"
 
 // job is what a worker is to do.
 type job struct {
-	Kind    string // append, read, memory, idle
+	Kind    string // append, read, memory, import, idle
 	Engine  string
 	Dir     string
 	Context string
-	Corpus  string // file with bodies
+	Corpus  string // file with bodies, or with the session to import
 	Seed    uint64
 	Count   int           // of messages to append
-	N       int64         // messages there are to read
+	N       int64         // messages there are to read, or to import
 	Readers int           // goroutines
 	For     time.Duration // to read
 }
@@ -43,6 +43,8 @@ type outcome struct {
 	Err        string
 	Done       int64 // messages
 	PeakRSS    int64
+	CPU        time.Duration
+	Written    int64 // bytes
 }
 
 // Worker does a worker's job and reports true, if this process is one. A program that runs rows calls it first.
@@ -86,6 +88,8 @@ func (j *job) prepare() (func(*outcome) error, error) {
 		return j.reading()
 	case "memory":
 		return j.remembering()
+	case "import":
+		return j.importing()
 	case "idle":
 		_, err := corpus.ReadFile(j.Corpus)
 		return func(*outcome) error { return nil }, err

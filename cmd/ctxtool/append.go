@@ -110,7 +110,7 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 		if err := a.printAppended(c, b, at); err != nil {
 			return err
 		}
-		return a.out.Flush() // the caller may wait for the id, and closing the context may fold
+		return a.out.Flush() // the caller may wait for the id, and closing the context may seal
 	}, ctxdir.WithMaxMessage(f.maxMessage))
 }
 

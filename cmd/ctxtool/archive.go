@@ -29,19 +29,18 @@ func (a *app) archiveCmd() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
 		Use:   "archive [CONTEXT…]",
-		Short: "Move old messages to a compressed pack",
-		Long: `Move messages older than 180 days from their files to a compressed pack in the context's archive/
-folder. --older-than sets another age, --all moves every message. --keep-last N leaves the newest N
-messages of each branch in files. A message without a time is as old as its file. Every verb reads
-and writes an archived context like any other. A pack is a zstd file: zstdcat prints its messages.
-"ctxtool config archive_after=4320h" lets the daily collection archive.
+		Short: "Compress old messages, and remove their files",
+		Long: `Compress the segments of a context, and remove the files of messages older than 180 days: their
+segment has them, and every verb reads and writes them as before. --older-than sets another age,
+--all archives every message. --keep-last N leaves the newest N messages of each branch in files.
+A segment is a zstd file: zstdcat prints its messages.
 
-Without CONTEXT, archive every context of the store. Contexts archived together share a payload that
-several of them refer to, as one blob. A context archived alone copies all its payloads into its
-pack.
+A branch is archived from its beginning up to a message: the first one that is too young keeps its
+file, and so do all that follow it. A message without a time is as old as its commit. Messages that
+branches share are archived once.
 
-A message edited by hand remains a file until "ctxtool repair" commits the edit. Garbage collection
-later removes the blobs of payloads that moved into the pack.`,
+Without CONTEXT, archive every context of the store. "ctxtool config archive_after=4320h" lets the
+daily collection archive. A message edited by hand keeps its file; "ctxtool repair" commits the edit.`,
 		Example: `  ctxtool archive
   ctxtool archive --dry-run
   ctxtool archive 7c2f --all
@@ -80,12 +79,11 @@ later removes the blobs of payloads that moved into the pack.`,
 
 func (a *app) unarchiveCmd() *cobra.Command {
 	return &cobra.Command{
-		Use:   "unarchive CONTEXT",
-		Short: "Move archived messages back to files",
-		Long: `Move every message in the packs of a context back to a file, byte for byte as it was. Payloads
-become blobs again.`,
+		Use:               "unarchive CONTEXT",
+		Short:             "Make the files of archived messages again",
+		Long:              "Make the file of every archived message of a context again, byte for byte as it was.",
 		Example:           "  ctxtool unarchive 7c2f",
-		Annotations:       exits("left some messages in their packs", ofStores...),
+		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
@@ -165,11 +163,7 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
 	if err := a.result(r, "%s%s %s", name, a.didArchive(record), sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}
-	const reasons = `edited by hand, damaged or too large; run "ctxtool check" for details`
-	if record == "unarchived" {
-		return problems("", "left %s in the packs: %s", count(done.Stayed, "message"), reasons)
-	}
-	a.note("%sleft %s unarchived: %s", name, count(done.Stayed, "message"), reasons)
+	a.note("%sleft the files of %s: edited by hand or damaged; run \"ctxtool check\" for details", name, count(done.Stayed, "message"))
 	return nil
 }
 
@@ -181,12 +175,13 @@ func (a *app) didArchive(record string) string {
 	return record
 }
 
-// sizeChange is a number of messages, and their size before and after. A dry run of archive does not know the size after.
+// sizeChange is a number of messages, and their size before and after. A dry run of archive does not know the size after,
+// and unarchive makes files beside what is there.
 func sizeChange(r ctxdir.ArchiveResult) string {
 	text := count(r.Messages, "message")
 	switch {
-	case r.Messages > 0 && r.After == 0:
-		text += " (" + humanSize(r.Before) + ")"
+	case r.Messages > 0 && (r.Before == 0 || r.After == 0):
+		text += " (" + humanSize(r.Before+r.After) + ")"
 	case r.Messages > 0:
 		text += fmt.Sprintf(" (%s before, %s after)", humanSize(r.Before), humanSize(r.After))
 	}

@@ -13,9 +13,9 @@ func (a *app) checkCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "check [CONTEXT…]",
 		Short: "Verify the store",
-		Long: `Verify metadata, index, message files and blobs against each other. check changes nothing and runs
-beside writers. It trusts files that look untouched; --read-data reads every byte. Without CONTEXT,
-verify the whole store.`,
+		Long: `Verify logs, segments, metadata, message files and blobs against each other. check changes nothing,
+and runs beside writers. It trusts files that look untouched; --read-data reads every byte. Without
+CONTEXT, verify the whole store.`,
 		Example:           "  ctxtool check --read-data\n  ctxtool check 7c2f",
 		Annotations:       exits("found problems", ofStores...),
 		Args:              between(0, -1),

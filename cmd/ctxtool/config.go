@@ -61,8 +61,8 @@ VALUE restores the default.
   text_threshold  move texts of at least N bytes to blobs; 0 moves all, -1 none
   trash_grace     how long removed branches, contexts and blobs can be restored
 
-"ctxtool gc" archives, and so does the daily collection of the verbs that write. Messages move to a
-pack as with "ctxtool archive", but their payloads stay blobs.`,
+"ctxtool gc" archives as "ctxtool archive" does, and so does the daily collection of the verbs that
+write.`,
 		Example:           "  ctxtool config\n  ctxtool config keep_last 100\n  ctxtool config archive_after=4320h keep_last=100",
 		Annotations:       exits("", ofStores...),
 		Args:              between(0, -1),

@@ -30,7 +30,7 @@ func TestFewDescriptors(t *testing.T) {
 	whole := func() (texts string) {
 		t.Helper()
 		p := &inProcess{store: s.dir}
-		for _, args := range [][]string{{"--json", "show", s.folded}, {"--json", "show", s.archived}, {"check", "--read-data"}} {
+		for _, args := range [][]string{{"--json", "show", s.sealed}, {"--json", "show", s.archived}, {"check", "--read-data"}} {
 			if code := p.run(t.Context(), "", args...); code != 0 {
 				t.Fatalf("%v: %d, %s%s", args, code, p.stdout.String(), p.stderr.String())
 			}
@@ -48,10 +48,10 @@ func TestFewDescriptors(t *testing.T) {
 	want, before, refusals := whole(), trash(), 0
 	for few := 9; few <= 30; few++ {
 		for _, args := range [][]string{
-			{"ls"}, {"show", s.folded}, {"--json", "show", s.archived}, {"export", s.archived},
+			{"ls"}, {"show", s.sealed}, {"--json", "show", s.archived}, {"export", s.archived},
 			{"check"}, {"check", "--read-data"}, {"repair"}, {"du"}, {"gc"},
-			{"append", s.folded, "--expect-position", "99", "x"}, {"files", s.archived},
-			{"tree", s.folded}, {"branch", "ls", s.archived}, {"meta", s.folded},
+			{"append", s.sealed, "--expect-position", "99", "x"}, {"files", s.archived},
+			{"tree", s.sealed}, {"branch", "ls", s.archived}, {"meta", s.sealed},
 		} {
 			cmd := exec.Command("ctxtool-measured", args...)
 			cmd.Env = append(os.Environ(), "CTXDIR_STORE="+s.dir, "CTXDIR_NO_GC=1", "MEASURED=", fmt.Sprintf("DESCRIPTORS=%d", few))

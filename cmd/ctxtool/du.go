@@ -30,14 +30,14 @@ func (a *app) duCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "du [CONTEXT]",
 		Short: "Show the sizes of contexts and branches",
-		Long: `Show the size of each context, largest first, or of one context and each of its branches. Sizes come
-from the index. The size of a branch counts its own messages, without inherited ones. The size of a
-context includes its metadata. The blobs of a context have a separate row: they are compressed, and
-other contexts may share them. Archived messages count with their uncompressed size.
+		Long: `Show the size of each context, largest first, or of one context and each of its branches. The size
+of a branch counts its own messages, without inherited ones and uncompressed. The size of a context
+includes its metadata. The blobs of a context have a separate row: they are compressed, and other
+contexts may share them.
 
 DISK is the room that files take on the disk, where each small file takes a whole block. A second
 table shows it by kind of file, and what archiving every message would free, estimated from a
-sample. --apparent leaves the disk out, and reads the index only.`,
+sample. --apparent leaves the disk out, which is faster.`,
 		Example:           "  ctxtool du\n  ctxtool du 7c2f",
 		Annotations:       exits("a context has a problem", ofStores...),
 		Args:              between(0, 1),

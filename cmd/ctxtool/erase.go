@@ -37,7 +37,7 @@ func (a *app) eraseCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "erase CONTEXT MESSAGE…",
 		Short: "Remove messages for good",
-		Long: `Remove every version of messages for good: from message files, journals, packs and the trash,
+		Long: `Remove every version of messages for good: from message files, logs, segments and the trash,
 including copies of the context there, and from payloads that nothing else refers to. Their
 positions remain, and show as erased. This cannot be undone. MESSAGE is a position, or an id or its
 beginning; digits alone are a position.

@@ -21,9 +21,8 @@ func (a *app) logCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "log CONTEXT",
 		Short: "List the commits of a context",
-		Long: `List the commits of a context in order: messages, branches, metadata. The list begins where the
-journals begin: they are removed once their messages are safe in files, so older commits are not
-listed. A note says how many those are. The messages themselves are all there: see show.`,
+		Long: `List the commits of a context in order: its creation, messages, branches, metadata. The number is that
+of the first commit in the line. If some commits are missing or damaged, a note says so.`,
 		Example:           "  ctxtool log 7c2f",
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
@@ -36,18 +35,22 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	from, err := c.OldestSequence(ctx)
+	w, err := c.Watch(ctx, 0)
 	if err != nil {
 		return err
 	}
-	w, err := c.Watch(ctx, from)
-	if err != nil {
-		return err
-	}
+	from := uint64(0)
 	a.page()
 	l := commitLog{a: a, colours: a.colours(a.out.w)}
+	if err := l.created(c.Metadata()); err != nil {
+		return closeAfter(w.Close, err)
+	}
 	for e, err := range w.Pending(ctx) {
-		if err == nil {
+		switch {
+		case err != nil:
+		case e.Kind == ctxdir.EventResync:
+			from = e.Seq
+		default:
 			err = l.event(&e)
 		}
 		if err != nil {
@@ -61,7 +64,7 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	case a.json:
 		err = a.record(reachRecord{"reach", from})
 	case from > 0:
-		a.note("not listed: the first %s, which the journals do not have any more", count(int64(from), "commit"))
+		a.note("not listed: commits up to %d, some of which are missing or damaged", from)
 	}
 	if err != nil {
 		return err
@@ -98,6 +101,16 @@ func (l *commitLog) event(e *ctxdir.Event) error {
 	return l.line(e, l.text(e))
 }
 
+// created prints the first commit.
+func (l *commitLog) created(m *ctxdir.Metadata) error {
+	r := record.OfCreation(m)
+	if l.a.json {
+		r.Record = "commit"
+		return l.a.record(r)
+	}
+	return l.line(&ctxdir.Event{Seq: r.Seq, At: r.At}, "created the context")
+}
+
 func (l *commitLog) text(e *ctxdir.Event) string {
 	name, branch := oneLine(e.Branch), ctxdir.BranchInfo{}
 	if len(e.Branches) > 0 {
@@ -107,15 +120,15 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 	case "replace":
 		return fmt.Sprintf("%s message %d of %s", e.Op, e.Message.Position, name)
 	case "fork":
-		return fmt.Sprintf("forked %s from %s", name, forkPoint(branch))
+		return fmt.Sprintf("forked branch %s from %s", name, forkPoint(branch))
 	case "new":
-		return "created " + name
+		return "created branch " + name
 	case "rename":
-		return fmt.Sprintf("renamed %s to %s", oneLine(e.Was), name)
+		return fmt.Sprintf("renamed branch %s to %s", oneLine(e.Was), name)
 	case "rewind":
-		return fmt.Sprintf("rewound %s to %s", name, count(branch.Base, "message"))
+		return fmt.Sprintf("rewound branch %s to %s", name, count(branch.Base, "message"))
 	case "rm":
-		return "removed " + name
+		return "removed branch " + name
 	case "meta":
 		return changesOf(e)
 	}

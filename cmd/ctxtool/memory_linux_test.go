@@ -84,7 +84,7 @@ const blobRef = `\{"\$blob":[^{}]*\}`
 // edit replaces what a pattern finds in the file of a message.
 func (b *bomb) edit(id uuid.UUID, pattern string, change func(found string) string) {
 	b.t.Helper()
-	if err := b.c.Fold(b.t.Context()); err != nil {
+	if err := b.c.Seal(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.store, b.c.ID().String(), "messages", "branch-main", id.String()+".json")
@@ -128,8 +128,8 @@ func TestMemory(t *testing.T) {
 		"one payload": {func(b *bomb) { b.append(attached, 210*mib) }, 280 * mib, 0},
 		"escapes":     {func(b *bomb) { b.multiply(b.append(attached, 60*mib), 1, asText) }, 360 * mib, 0},
 		"texts":       {func(b *bomb) { b.multiply(b.append(attached, 8*mib), 7, asText) }, 6 * 56 * mib, 0},
-		"journal":     {func(b *bomb) { b.multiply(b.append(attached, 60<<10), 2500, asItIs) }, 2500 * 80 << 10, 0},
-		"packs": {func(b *bomb) {
+		"log":         {func(b *bomb) { b.multiply(b.append(attached, 60<<10), 2500, asItIs) }, 2500 * 80 << 10, 0},
+		"segments": {func(b *bomb) {
 			for i := range 5 {
 				b.append(fmt.Sprintf(`{"role":"user","content":"%d%s"}`, i, bytes.Repeat([]byte("a"), 32*mib)), 0)
 			}

@@ -24,8 +24,9 @@ func (a *app) repairCmd() *cobra.Command {
 		Use:   "repair [CONTEXT…]",
 		Short: "Repair what check finds",
 		Long: `Read every message, repair what is damaged, and keep a copy of everything replaced in the trash.
-repair restores messages from the journal or another copy. It marks a message without any copy as
-unavailable, and keeps its position. It leaves valid message files that were put there by hand
+repair makes message files again from what was committed, and takes from files what a damaged log or
+segment lost. A message without any copy stays unavailable, and keeps its position. repair commits
+messages that were edited by hand. It leaves valid message files that were put there by hand
 alone, unless --adopt is given. Without CONTEXT, repair every context of the store. A second run
 changes nothing.`,
 		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",

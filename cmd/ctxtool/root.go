@@ -58,7 +58,8 @@ func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string)
 		Use:   "ctxtool",
 		Short: "Store the conversations of language-model agents as plain files",
 		Long: `Store the conversations of language-model agents as plain files. A store is a folder. Each
-context, a conversation with all its branches, is a folder in the store. Each message is a file.
+context, a conversation with all its branches, is a folder in the store, with a log of every commit
+and a file for each message.
 
 ctxtool uses the store that --store names, else $CTXDIR_STORE, else the nearest .ctxdir in the
 current folder or above it, else $XDG_DATA_HOME/ctxdir. It does not use a .ctxdir of another user

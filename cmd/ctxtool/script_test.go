@@ -132,6 +132,8 @@ func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Check(os.Truncate(found[0], 0))
 	case "tear":
 		ts.Check(os.Truncate(found[0], 20))
+	case "flip":
+		ts.Check(flip(found[0]))
 	case "remove":
 		for _, f := range found {
 			ts.Check(os.RemoveAll(f))
@@ -139,6 +141,16 @@ func scriptDamage(ts *testscript.TestScript, _ bool, args []string) {
 	default:
 		ts.Fatalf("unknown damage %s", args[0])
 	}
+}
+
+// flip flips a bit in the head of the first frame of a segment. Twice is as it was.
+func flip(path string) error {
+	b, err := os.ReadFile(path)
+	if err == nil {
+		b[16] ^= 1
+		err = os.WriteFile(path, b, 0o600)
+	}
+	return err
 }
 
 func scriptEdit(ts *testscript.TestScript, _ bool, args []string) {
@@ -195,6 +207,28 @@ func (p *inProcess) run(ctx context.Context, stdin string, args ...string) int {
 	p.stdout.Reset()
 	p.stderr.Reset()
 	return run(ctx, args, strings.NewReader(stdin), &p.stdout, &p.stderr, p.env)
+}
+
+// lose empties the file of a message, which matches a pattern, and damages the segment that has it.
+func (p *inProcess) lose(t *testing.T, id, view string) {
+	t.Helper()
+	for _, verb := range [][]string{{"archive", id, "--all"}, {"unarchive", id}} {
+		if code := p.run(t.Context(), "", verb...); code != 0 {
+			t.Fatal(p.stderr.String())
+		}
+	}
+	for pattern, damage := range map[string]func(path string) error{
+		"segments/*.zst": flip,
+		view:             func(path string) error { return os.Truncate(path, 0) },
+	} {
+		found, err := filepath.Glob(filepath.Join(p.store, id, pattern))
+		if err != nil || len(found) != 1 {
+			t.Fatalf("%v match %s: %v", found, pattern, err)
+		}
+		if err := damage(found[0]); err != nil {
+			t.Fatal(err)
+		}
+	}
 }
 
 // new makes a context and returns its id.

@@ -18,7 +18,7 @@ import (
 // sparseStore is a store with a file of every kind.
 type sparseStore struct {
 	dir              string
-	folded, archived string // contexts
+	sealed, archived string // contexts
 	message          string // an id
 }
 
@@ -33,7 +33,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 		return strings.TrimSpace(p.stdout.String())
 	}
-	for _, id := range []*string{&s.folded, &s.archived} {
+	for _, id := range []*string{&s.sealed, &s.archived} {
 		*id = do("", "new", "-q")
 		lines := ""
 		for i := range 9 {
@@ -49,7 +49,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 		c, err := st.Context(t.Context(), uuid.MustParse(*id))
 		if err == nil {
-			err = c.Fold(t.Context())
+			err = c.Seal(t.Context())
 		}
 		if err == nil {
 			err = c.Close()
@@ -59,15 +59,15 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 	}
 	do("", "gc")
-	stray := filepath.Join(s.dir, s.folded, "messages", "branch-main", "0a0a0a0a-0000-4000-8000-000000000000.json")
+	stray := filepath.Join(s.dir, s.sealed, "messages", "branch-main", "0a0a0a0a-0000-4000-8000-000000000000.json")
 	if err := os.WriteFile(stray, []byte("no message"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	do("", "repair", s.folded)
+	do("", "repair", s.sealed)
 	do("", "rm", do("", "new", "-q"))
 	do("", "archive", s.archived, "--all")
-	s.message = strings.Split(do("", "--json", "show", s.folded, "--range", "4:5"), `"id":"`)[1][:36]
-	do(`{"n":2}`+"\n", "append", s.folded, "--jsonl")
+	s.message = strings.Split(do("", "--json", "show", s.sealed, "--range", "4:5"), `"id":"`)[1][:36]
+	do(`{"n":2}`+"\n", "append", s.sealed, "--jsonl")
 	do("", "ls")
 	for name, text := range map[string]string{
 		"import.jsonl": `{"role":"user","content":"a"}` + "\n",
@@ -89,17 +89,16 @@ func TestSparse(t *testing.T) {
 	const size = 1 << 40
 	s := newSparseStore(t)
 	kinds := []string{
-		"store/FOLDED/metadata.json",
-		"store/FOLDED/index.json",
-		"store/FOLDED/index/*.rows",
-		"store/FOLDED/journal-*.jsonl",
-		"store/FOLDED/messages/branch-main/*.json",
-		"store/ARCHIVED/archive/*.zst",
-		"store/ARCHIVED/index/*.rows",
+		"store/SEALED/metadata.json",
+		"store/SEALED/index.json",
+		"store/SEALED/log-*.jsonl",
+		"store/SEALED/segments/*.zst",
+		"store/SEALED/messages/branch-main/*.json",
+		"store/ARCHIVED/segments/*.zst",
 		"store/blobs/*/*/*.zst",
-		"store/FOLDED/trash/*/item.json",
+		"store/SEALED/trash/*/item.json",
 		"store/trash/*/item.json",
-		"store/FOLDED/erasing.json",
+		"store/SEALED/erasing.json",
 		"store/ctxdir.json",
 		"store/collected.jsonl",
 		"import.jsonl",
@@ -109,20 +108,20 @@ func TestSparse(t *testing.T) {
 		{
 			"ls",
 		},
-		{"show", "FOLDED"},
-		{"--json", "show", "FOLDED", "--branch", "fork"},
+		{"show", "SEALED"},
+		{"--json", "show", "SEALED", "--branch", "fork"},
 		{"--json", "show", "ARCHIVED"},
-		{"export", "FOLDED"},
-		{"branch", "ls", "FOLDED"},
-		{"tree", "FOLDED"},
-		{"meta", "FOLDED"},
+		{"export", "SEALED"},
+		{"branch", "ls", "SEALED"},
+		{"tree", "SEALED"},
+		{"meta", "SEALED"},
 		{
 			"du",
 		},
-		{"du", "FOLDED"},
-		{"files", "FOLDED", "ARCHIVED"},
-		{"watch", "FOLDED", "--tail", "3", "--no-follow"},
-		{"watch", "FOLDED", "--from", "0", "--no-follow"},
+		{"du", "SEALED"},
+		{"files", "SEALED", "ARCHIVED"},
+		{"watch", "SEALED", "--tail", "3", "--no-follow"},
+		{"watch", "SEALED", "--from", "0", "--no-follow"},
 		{"check"},
 		{"check", "--read-data"},
 		{
@@ -132,20 +131,20 @@ func TestSparse(t *testing.T) {
 		{"gc"},
 		{"trash", "ls"},
 		{"trash", "empty"},
-		{"backup", "FOLDED", "ARCHIVED", "--to", "BASE/backup"},
-		{"restore", "--from", "BASE/store", "FOLDED"},
-		{"archive", "FOLDED", "--all"},
+		{"backup", "SEALED", "ARCHIVED", "--to", "BASE/backup"},
+		{"restore", "--from", "BASE/store", "SEALED"},
+		{"archive", "SEALED", "--all"},
 		{"unarchive", "ARCHIVED"},
 		{
 			"erase",
-			"FOLDED",
+			"SEALED",
 			"MESSAGE",
 		},
-		{"append", "FOLDED", "text"},
+		{"append", "SEALED", "text"},
 		{"append", "ARCHIVED", "text"},
 		{"externalise", "--threshold", "0"},
-		{"rollback", "FOLDED", "--to", "BASE/legacy.json"},
-		{"rm", "FOLDED"},
+		{"rollback", "SEALED", "--to", "BASE/legacy.json"},
+		{"rm", "SEALED"},
 		{"import", "--format", "jsonl", "BASE/import.jsonl"},
 		{"import", "BASE/import.jsonl"},
 		{"migrate", "BASE"},
@@ -161,7 +160,7 @@ func TestSparse(t *testing.T) {
 						continue
 					}
 					base := t.TempDir()
-					fill := strings.NewReplacer("FOLDED", s.folded, "ARCHIVED", s.archived, "MESSAGE", s.message, "BASE", base)
+					fill := strings.NewReplacer("SEALED", s.sealed, "ARCHIVED", s.archived, "MESSAGE", s.message, "BASE", base)
 					if err := os.CopyFS(base, os.DirFS(filepath.Dir(s.dir))); err != nil {
 						t.Fatal(err)
 					}

@@ -141,7 +141,7 @@ func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error 
 	return closeAfter(s.Close, err)
 }
 
-// withContext runs f with the context that ref names. Closing the context waits for a running fold.
+// withContext runs f with the context that ref names. Closing the context waits for a running seal.
 func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Option) error {
 	return a.withStore(ctx, func(s *ctxdir.Store) error {
 		id, err := resolve(s, ref)

@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -137,17 +136,7 @@ func TestPager(t *testing.T) {
 	if code := p.run(t.Context(), "", "append", lacks, "behind it"); code != 0 {
 		t.Fatal(p.stderr.String())
 	}
-	for _, pattern := range []string{"messages/*/" + gone, "journal-*"} {
-		found, err := filepath.Glob(filepath.Join(p.store, lacks, pattern))
-		if err != nil || len(found) == 0 {
-			t.Fatal(pattern, err)
-		}
-		for _, path := range found {
-			if err := os.Remove(path); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	p.lose(t, lacks, "messages/*/"+gone)
 	tests := []struct {
 		name   string
 		env    []string

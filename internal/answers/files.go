@@ -10,6 +10,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -29,12 +30,11 @@ type folder struct {
 	Files   []file    `json:"messages"`
 }
 
-// file is a message file as the store made it.
+// file is a message file as the store makes it.
 type file struct {
-	ID       uuid.UUID `json:"id"`
-	Size     int64     `json:"size"` // of the envelope
-	At       int64     `json:"at"`   // the commit, nanoseconds since 1970
-	Archived bool      `json:"archived,omitempty"`
+	ID   uuid.UUID `json:"id"`
+	Size int64     `json:"size"` // of the envelope
+	At   int64     `json:"at"`   // the commit, microseconds since 1970
 }
 
 // Draw notes messages of a context that the answer is made from. It costs little while the context is open.
@@ -65,22 +65,22 @@ func foldersOf(x *engine.Context, messages []Message) (all []folder, err error) 
 			}
 			all = append(all, folder{Context: x.Dir.ID, Name: m.Lines[line].Folder})
 		}
-		entries, err := x.Log.Entries(at.Line, at.Position, at.Position+1)
+		e, ok, err := x.Index.Entry(at.Line, at.Position)
 		if err != nil {
 			return nil, err
 		}
-		if len(entries) == 0 {
+		if !ok {
 			return nil, ctxfolder.ErrNotExist
 		}
-		if e := &entries[0]; e.Lost == "" {
+		if e.Gone == archive.Here {
 			f := &all[len(all)-1]
-			f.Files = append(f.Files, file{e.FileID(), e.Size, e.StoredAt().UnixNano(), e.Pack != uuid.Nil})
+			f.Files = append(f.Files, file{e.ID, e.Size, e.At})
 		}
 	}
 	return all, nil
 }
 
-// areUntouched reports whether message files are as they were committed. An archived message has none.
+// areUntouched reports whether message files are as they were committed. A missing one is.
 func (c *Cache) areUntouched(folders []folder) bool {
 	for _, f := range folders {
 		if !ctxfolder.ValidFolder(f.Name) {
@@ -99,10 +99,7 @@ func (c *Cache) areUntouched(folders []folder) bool {
 		}
 		for i := range f.Files {
 			m := &f.Files[i]
-			if infos[i] == nil && m.Archived {
-				continue
-			}
-			if infos[i] == nil || !ctxfolder.Untouched(infos[i], m.Size, time.Unix(0, m.At)) {
+			if infos[i] != nil && !ctxfolder.Untouched(infos[i], m.Size, time.UnixMicro(m.At)) {
 				return false
 			}
 		}

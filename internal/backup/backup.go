@@ -1,11 +1,9 @@
 // Package backup copies a context to another store, while writers append to it.
 //
-// [Copy] takes a snapshot of the metadata and of the counts of each line under the context's lock. Then it copies
-// messages, packs and payloads without the lock, and verifies each payload. It counts unavailable messages and
-// payloads, and marks the messages as lost in the copy. The copy is made in staging/ of the other store, and published
-// at the end.
-//
-// The package uses package engine for both stores, and package index for the rows of the copy.
+// [Copy] copies the files of the history, segments and logs, as they are at one moment: see [index.Index.CopyTo]. Then it
+// reads every message of the copy, makes the files of messages, edits by hand included, and copies the payloads. It counts
+// what cannot be read. [Prefix] writes a new history of some messages. Both make the copy in staging/, and publish it at
+// the end.
 package backup
 
 import (
@@ -14,14 +12,15 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"syscall"
+	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
@@ -36,11 +35,10 @@ type Result struct {
 	Current  bool  // nothing was copied: the other store has a copy of this state
 }
 
-// Copy copies a context to another store, even while writers append: the metadata and, of each line, the messages of
-// one moment and their payloads. A message that is replaced meanwhile may be copied in its newer version; an edit by
-// hand is copied as it is now. If the other store has a copy that shows the same already, Copy leaves it. Unavailable
-// messages and payloads are left out and counted; such a message keeps its position, as lost. A legacy context is
-// migrated first, or its view copied: see [engine.Store.Context]. An earlier backup goes to the other store's trash.
+// Copy copies a context to another store, even while writers append: what is committed at one moment, with the payloads.
+// An edit by hand is copied as it is now. If the other store has a copy that shows the same already, Copy leaves it.
+// Unavailable messages and payloads are counted; such a message keeps its position. A legacy context is migrated first,
+// or its view copied: see [engine.Store.Context]. An earlier backup goes to the other store's trash.
 //
 // It fails with [engine.ErrInvalid] when both are the same store or the other one lies in this one, and with
 // [engine.ErrNotExist].
@@ -67,27 +65,9 @@ func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.
 		return Result{}, err
 	}
 	defer c.Close()
-	b := &copier{c: c, to: to, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
-	b.done.Context, b.done.Path, b.lockless = id, id.String(), s.ReadOnly
-	if !b.lockless {
-		// Mend a broken index first: writers cannot do that while the fold lock is held.
-		err := c.Exclusively(ctx, func() error { return nil })
-		if b.lockless = errors.Is(err, syscall.EROFS); err != nil && !b.lockless {
-			return Result{}, err
-		}
-	}
-	if !b.lockless {
-		// The fold lock keeps the journals in place.
-		if err := s.Acquire(ctx, c.Dir.FoldLock); err != nil {
-			return Result{}, err
-		}
-		defer c.Dir.FoldLock.Release()
-	}
-	if err := b.snapshot(ctx); err != nil {
-		return Result{}, err
-	}
-	if current, err := b.isCurrent(ctx); current || err != nil {
-		b.done.Current = current
+	b := newCopier(c, to, id)
+	b.done = Result{Context: id, Path: id.String()}
+	if b.done.Current, err = b.isCurrent(ctx); b.done.Current || err != nil {
 		return b.done, err
 	}
 	blobs := engine.BlobHold{Store: to}
@@ -95,41 +75,20 @@ func copyContext(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.
 	if err := blobs.Hold(ctx); err != nil {
 		return Result{}, err
 	}
-	err = b.locked(ctx, func() error {
-		packs, err := b.begin(ctx, true)
-		if err == nil {
-			err = b.stage(packs, func(copied *index.Copy) error { return b.lines(ctx, copied) })
+	err = b.staging(ctx, func() error {
+		if err := b.copyAll(ctx); err != nil {
+			return err
 		}
-		if err == nil {
-			err = ctxfolder.Publish(to.FS, id)
+		if err := to.SyncStaged(id, b.blobs); err != nil {
+			return err
 		}
+		err := ctxfolder.Publish(to.FS, id)
 		if err == nil {
 			to.NoteChange(id)
 		}
 		return err
 	})
 	return b.done, err
-}
-
-// locked runs f with the lock of the copy. If f fails, it removes what is staged.
-func (b *copier) locked(ctx context.Context, f func() error) error {
-	lock := b.to.FS.Lock(ctxfolder.Locks + "/" + b.m.ID.String())
-	defer lock.Close()
-	if err := b.to.Acquire(ctx, lock); err != nil {
-		return err
-	}
-	defer lock.Release()
-	err := f()
-	if b.staged != nil {
-		for _, f := range b.folders {
-			_ = f.Close()
-		}
-		_ = b.staged.Close()
-		if err != nil {
-			_ = vfs.RemoveAll(b.to.FS, ctxfolder.StagingFolder(b.m.ID))
-		}
-	}
-	return err
 }
 
 // sameStore reports whether two stores are the same folder.
@@ -146,199 +105,187 @@ func sameStore(a, b *engine.Store) (bool, error) {
 type copier struct {
 	c       *engine.Context
 	to      *engine.Store
-	m       *engine.Metadata // as of the snapshot
-	counts  map[uuid.UUID]index.Counts
+	id      uuid.UUID    // of the copy
+	ix      *index.Index // that has the messages
+	kept    bool         // the copy has the logs of ix, with their payloads
 	staged  vfs.FS
 	folders map[string]vfs.FS // of the copy, by name
 	seen    map[blob.Sum]bool
+	blobs   map[blob.Sum]bool // that were stored without a sync
 	done    Result
-
-	lockless bool // no lock can be taken, since nothing can be written
 }
 
-// snapshot reads the metadata and counts of one moment. It holds the context's lock, which excludes writers.
-func (b *copier) snapshot(ctx context.Context) error {
-	c := b.c
-	if !b.lockless {
-		if err := c.Store.Acquire(ctx, c.Dir.Lock); err != nil {
-			return err
-		}
-		defer c.Dir.Lock.Release()
-	}
-	if err := c.Dir.Check(); err != nil {
+func newCopier(c *engine.Context, to *engine.Store, id uuid.UUID) *copier {
+	return &copier{c: c, to: to, id: id, folders: map[string]vfs.FS{}, seen: map[blob.Sum]bool{}, blobs: map[blob.Sum]bool{}}
+}
+
+// staging runs f with the lock of the copy, and its folder in staging/. If f fails, staging removes the folder.
+func (b *copier) staging(ctx context.Context, f func() error) error {
+	lock := b.to.FS.Lock(ctxfolder.Locks + "/" + b.id.String())
+	defer lock.Close()
+	if err := b.to.Acquire(ctx, lock); err != nil {
 		return err
 	}
-	if err := c.Log.Refresh(); err != nil {
-		return err
+	defer lock.Release()
+	err := b.begin()
+	if err == nil {
+		err = f()
 	}
-	if err := c.ReadMetadata(); err != nil {
-		return err
+	for _, f := range b.folders {
+		_ = f.Close()
 	}
-	b.m = c.Current().Clone()
-	var err error
-	b.counts, _, err = c.Log.AllCounts()
+	if b.staged != nil {
+		_ = b.staged.Close()
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(b.to.FS, ctxfolder.StagingFolder(b.id))
+	}
 	return err
 }
 
-// begin makes the folder of the copy in staging/, with the packs if they are wanted.
-func (b *copier) begin(ctx context.Context, withPacks bool) (packs []uuid.UUID, err error) {
-	staged := ctxfolder.StagingFolder(b.m.ID)
-	if err := vfs.RemoveAll(b.to.FS, staged); err != nil {
-		return nil, err
+// begin makes the folder of the copy anew.
+func (b *copier) begin() (err error) {
+	folder := ctxfolder.StagingFolder(b.id)
+	if err := vfs.RemoveAll(b.to.FS, folder); err != nil {
+		return err
 	}
-	for _, dir := range []string{staged, staged + "/" + ctxfolder.Messages} {
+	if b.staged != nil {
+		_ = b.staged.Close()
+	}
+	for _, dir := range []string{folder, folder + "/" + ctxfolder.Messages} {
 		if err := b.to.FS.Mkdir(dir); err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if b.staged, err = b.to.FS.Sub(staged); err == nil && withPacks {
-		packs, err = b.packs(ctx)
-	}
-	return packs, err
+	b.staged, err = b.to.FS.Sub(folder)
+	return err
 }
 
-// stage fills the folder of the copy, and makes it durable.
-func (b *copier) stage(packs []uuid.UUID, lines func(copied *index.Copy) error) error {
-	copied := index.NewCopy(b.staged, b.to.ID(), b.m.ID, packs)
-	err := lines(copied)
-	if ferr := copied.Finish(b.m, err); err == nil {
-		err = ferr
-	}
+// copyAll fills the folder of the copy.
+func (b *copier) copyAll(ctx context.Context) error {
+	metadata, err := b.copyHistory(ctx)
 	if err != nil {
 		return err
 	}
-	encoded, err := b.m.Encode()
+	b.ix, b.kept = index.Open(index.FolderOf(b.to.ID(), b.id, b.staged), index.Options{}), true
+	defer b.ix.Close()
+	m, err := b.ix.Metadata()
 	if err != nil {
 		return err
 	}
-	if err := vfs.WriteSynced(b.staged, ctxfolder.MetadataFile, encoded); err != nil {
+	if m == nil {
+		m = b.c.Current() // its record is damaged
+	}
+	if metadata == nil {
+		if metadata, err = m.Encode(); err != nil {
+			return err
+		}
+	}
+	if err := vfs.CreateFile(b.staged, ctxfolder.MetadataFile, metadata, index.Now()); err != nil {
 		return err
 	}
-	if err := b.to.FS.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	for sum := range b.seen {
-		if _, err := b.to.Blobs.Share(sum, true); err != nil {
+	for _, x := range slices.Concat(m.Branches, b.c.Current().Branches) {
+		if err := b.payloads(x.SystemPrompt); err != nil {
 			return err
 		}
 	}
-	return engine.SyncTree(b.to.FS, ctxfolder.StagingFolder(b.m.ID))
-}
-
-func (b *copier) lines(ctx context.Context, copied *index.Copy) error {
-	for _, x := range b.m.Branches {
-		if err := b.payloads(x.SystemPrompt, &index.Entry{}); err != nil {
+	for i := range m.Lines {
+		line := &m.Lines[i]
+		counts, _, err := b.ix.Counts(line.ID)
+		if err == nil {
+			err = b.walk(ctx, line, line.Base, counts.End(), func(x *shown) error { return b.message(line, x) })
+		}
+		if err != nil {
 			return err
-		}
-	}
-	for i := range b.m.Lines {
-		line := &b.m.Lines[i]
-		counts := b.counts[line.ID]
-		if counts.Count == 0 {
-			continue
-		}
-		if err := copied.Line(line); err != nil {
-			return err
-		}
-		for e, err := range b.c.Log.All(ctx, line.ID, line.Base, counts.End()) {
-			if err == nil {
-				err = ctx.Err()
-			}
-			if err == nil {
-				err = b.message(line, e)
-			}
-			if err == nil {
-				err = copied.Put(*e)
-			}
-			if err != nil {
-				return err
-			}
 		}
 	}
 	return nil
 }
 
-// message copies a message's payloads, then its file. The entry becomes the copy's.
-func (b *copier) message(line *ctxfolder.Line, e *index.Entry) error {
-	raw, packed, err := b.read(line, e)
-	var env message.Envelope
-	if err == nil {
-		env, err = message.Parse(raw)
+// tries bounds how often a history is copied that others merge meanwhile.
+const tries = 8
+
+// copyHistory copies the segments and logs of one moment. It returns metadata.json, nil if that cannot be read: what a
+// person changed in it counts. It reads that first: a file that is behind the logs is a view of them, one that is ahead is
+// not.
+func (b *copier) copyHistory(ctx context.Context) (metadata []byte, err error) {
+	for range tries {
+		metadata, _ = vfs.ReadRegular(b.c.Dir.FS, ctxfolder.MetadataFile, ctxfolder.MaxMetadata)
+		err = b.unsealed(ctx, func() error {
+			if err := b.c.Dir.Check(); err != nil {
+				return err
+			}
+			return b.c.Index.CopyTo(ctx, index.FolderOf(b.to.ID(), b.id, b.staged))
+		})
+		if !errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err := b.begin(); err != nil {
+			return nil, err
+		}
 	}
-	if err != nil {
-		b.markLost(e, err)
+	return metadata, err
+}
+
+// unsealed runs f while nobody seals the source: its files stay. It takes no lock where nothing can be written.
+func (b *copier) unsealed(ctx context.Context, f func() error) error {
+	if !b.c.Store.ReadOnly {
+		err := b.c.Store.Acquire(ctx, b.c.Dir.SealLock)
+		if err == nil {
+			defer b.c.Dir.SealLock.Release()
+		} else if !errors.Is(err, syscall.EROFS) {
+			return err
+		}
+	}
+	return f()
+}
+
+// message makes the file of a message that has one, and copies the payloads.
+func (b *copier) message(line *ctxfolder.Line, x *shown) error {
+	content := x.content()
+	switch {
+	case x.IsErased():
 		return nil
-	}
-	if err := b.payloads(env.Body, e); err != nil {
-		return err
-	}
-	if packed {
-		b.done.Messages++
-		b.done.Bytes += e.Size
-		return nil
-	}
-	e.Pack = uuid.Nil
-	folder, err := b.folder(line.Folder)
-	if err != nil {
-		return err
-	}
-	e.Payloads = blob.Count(env.Body)
-	e.Lost, e.Size, e.Sum, e.At = "", int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
-	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.FileID()), append(raw, '\n'), ctxfolder.FileTime(raw, e.StoredAt()))
-	if errors.Is(err, fs.ErrExist) { // two rows name one file
-		b.markLost(e, err)
+	case content == nil:
+		b.countMissing(fmt.Errorf("message %s: %w", x.ID, x.why))
 		return nil
 	}
 	b.done.Messages++
-	b.done.Bytes += e.Size
-	return err
+	b.done.Bytes += int64(len(content))
+	if err := errors.Join(b.payloads(x.committed), b.payloads(x.edited)); err != nil {
+		return err
+	}
+	if !x.hasFile && x.Position < line.Archived {
+		return nil
+	}
+	at := x.editedAt
+	if x.edited == nil {
+		at = ctxfolder.FileTime(content, x.StoredAt())
+	}
+	if err := b.file(line.Folder, x.ID, content, at); !errors.Is(err, fs.ErrExist) { // an id that the line has twice
+		return err
+	}
+	return nil
 }
 
-// markLost leaves a message out: it becomes lost in the copy, or stays erased.
-func (b *copier) markLost(e *index.Entry, why error) {
-	e.Lost, e.Pack = cmp.Or(e.Lost, "no copy was found"), uuid.Nil
-	if e.Lost != index.Erased {
-		b.countMissing(fmt.Errorf("message %s: %w", e.ID, why))
+// file makes the file of a message. It fails with fs.ErrExist if another one has the id.
+func (b *copier) file(name string, id uuid.UUID, content []byte, at time.Time) error {
+	folder, ok := b.folders[name]
+	if !ok {
+		path := ctxfolder.Messages + "/" + name
+		if err := b.staged.Mkdir(path); err != nil {
+			return err
+		}
+		var err error
+		if folder, err = b.staged.Sub(path); err != nil {
+			return err
+		}
+		b.folders[name] = folder
 	}
-}
-
-// read returns a message as of the snapshot, or as edited by hand since. If neither is readable, it returns a newer
-// version. packed says that the message is in a pack, which was copied.
-func (b *copier) read(line *ctxfolder.Line, e *index.Entry) (raw []byte, packed bool, err error) {
-	raw, is, err := b.c.Log.ReadFile(line.ID, e, line.Folder)
-	newer := false
-	if is == index.FileEdited {
-		env, err := message.Parse(raw)
-		newer = err == nil && env.StoredAt.UnixNano() > e.At
-	}
-	if (is.Whole() || is == index.FileEdited) && !newer {
-		return raw, false, nil
-	}
-	if record, ok := b.c.Log.ReadRecord(e); ok {
-		return record, e.Pack != uuid.Nil, nil
-	}
-	if newer {
-		return raw, false, nil
-	}
-	return nil, false, err
+	return vfs.CreateFile(folder, ctxfolder.MessageFile(id), append(content, '\n'), at)
 }
 
 func (b *copier) countMissing(err error) {
 	b.done.Missing++
 	b.done.Problem = cmp.Or(b.done.Problem, err)
-}
-
-func (b *copier) folder(name string) (vfs.FS, error) {
-	if f, ok := b.folders[name]; ok {
-		return f, nil
-	}
-	path := ctxfolder.Messages + "/" + name
-	if err := b.staged.Mkdir(path); err != nil {
-		return nil, err
-	}
-	f, err := b.staged.Sub(path)
-	if err == nil {
-		b.folders[name] = f
-	}
-	return f, err
 }

@@ -3,82 +3,72 @@ package backup
 import (
 	"bytes"
 	"context"
-	"iter"
+	"crypto/sha256"
+	"encoding/binary"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/message"
-	"github.com/google/uuid"
+	"github.com/ctxdir/ctxdir/internal/views"
 )
 
-// isCurrent reports whether the other store has a copy that shows what the snapshot shows: the same metadata, and for
-// each message a row with the same checksum and a file of the right size. A message of the source whose file was edited
-// by hand is read; no other message is. A copy that cannot be read is not current.
+// isCurrent reports whether the other store has a copy that shows what the source shows: the same metadata, the same
+// versions of all messages, and the same edits. It reads no message that was not edited. A copy that cannot be read is
+// not current.
 func (b *copier) isCurrent(ctx context.Context) (bool, error) {
-	t, err := b.to.Context(ctx, b.m.ID)
+	t, err := b.to.Open(ctx, b.id)
 	if err != nil {
 		return false, ctx.Err()
 	}
 	defer t.Close()
-	counts, _, err := t.Log.AllCounts()
-	if err != nil || t.Legacy() != "" {
-		return false, ctx.Err()
-	}
 	now, nerr := t.Current().Encode()
-	want, werr := b.m.Encode()
+	want, werr := b.c.Current().Encode()
 	if nerr != nil || werr != nil || !bytes.Equal(now, want) {
 		return false, werr
 	}
-	for i := range b.m.Lines {
-		line := &b.m.Lines[i]
-		ours := b.counts[line.ID]
-		if theirs := counts[line.ID]; theirs.Count != ours.Count || theirs.Last != ours.Last {
-			return false, nil
-		}
-		same, err := b.sameLine(ctx, t, line, ours.End())
-		if err != nil || !same {
-			return false, err
-		}
+	ours, err := digest(ctx, b.c)
+	if err != nil {
+		return false, err
 	}
-	return true, nil
+	theirs, err := digest(ctx, t)
+	return err == nil && bytes.Equal(ours, theirs), ctx.Err()
 }
 
-// sameLine compares the messages of a line with those of the copy.
-func (b *copier) sameLine(ctx context.Context, t *engine.Context, line *ctxfolder.Line, end int64) (bool, error) {
-	next, stop := iter.Pull2(t.Log.All(ctx, line.ID, line.Base, end))
-	defer stop()
-	for e, err := range b.c.Log.All(ctx, line.ID, line.Base, end) {
+// digest returns a checksum of what a context shows, besides its metadata.
+func digest(ctx context.Context, c *engine.Context) ([]byte, error) {
+	h := sha256.New()
+	m := c.Current()
+	for i := range m.Lines {
+		line := &m.Lines[i]
+		counts, _, err := c.Index.Counts(line.ID)
 		if err != nil {
-			return false, err
+			return nil, err
 		}
-		c, err, ok := next()
-		if err != nil || !ok || c.ID != e.ID || c.Position != e.Position || c.Lost != e.Lost || (c.Pack == uuid.Nil) != (e.Pack == uuid.Nil) {
-			return false, ctx.Err()
-		}
-		if e.Lost == "" && !b.sameMessage(t, line, e, c) {
-			return false, nil
+		_ = binary.Write(h, binary.LittleEndian, counts.Count)
+		for page, err := range c.Index.Pages(ctx, line.ID, line.Base, counts.End()) {
+			if err != nil {
+				return nil, err
+			}
+			infos := look(c.Dir, line.Folder, page)
+			for i := range page {
+				e := &page[i]
+				_ = binary.Write(h, binary.LittleEndian, struct {
+					ID       [16]byte
+					Sum, Len uint64
+					Gone     byte
+				}{e.ID, e.Sum, uint64(e.Size), byte(e.Gone)})
+				if infos[i] != nil && !ctxfolder.Untouched(infos[i], e.Size, e.StoredAt()) {
+					hashEdit(h, c, line, e)
+				}
+			}
 		}
 	}
-	return true, nil
+	return h.Sum(nil), nil
 }
 
-// sameMessage reports whether the copy has the current version of a message.
-func (b *copier) sameMessage(t *engine.Context, line *ctxfolder.Line, e, c *index.Entry) bool {
-	if e.Pack != uuid.Nil {
-		return e.Sum == c.Sum && e.Size == c.Size
+// hashEdit adds the content of a message's file, if a person edited that.
+func hashEdit(h interface{ Write([]byte) (int, error) }, c *engine.Context, line *ctxfolder.Line, e *index.Entry) {
+	if content, is, _ := views.Read(c.Dir, line.Folder, e); is == views.Edited {
+		_, _ = h.Write(content) // it never fails
 	}
-	if info, err := t.Dir.StatMessage(line.Folder, c.FileID()); err != nil || info.Size() != c.Size+1 {
-		return false
-	}
-	sum, size := e.Sum, e.Size
-	info, err := b.c.Dir.StatMessage(line.Folder, e.FileID())
-	if err == nil && !ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-		raw, _, err := b.read(line, e)
-		if err != nil {
-			return false
-		}
-		sum, size = message.Sum(raw), int64(len(raw))
-	}
-	return sum == c.Sum && size == c.Size
 }

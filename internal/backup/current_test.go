@@ -25,6 +25,7 @@ func TestCurrent(t *testing.T) {
 	path := func(root string, id uuid.UUID) string {
 		return filepath.Join(root, c.ID().String(), "messages", "branch-main", id.String()+".json")
 	}
+	kit.Check(t, c.Seal(ctx))
 	current := func(why string, want bool) {
 		t.Helper()
 		done := kit.Must[backup.Result](t)(backup.Copy(ctx, s, c.ID(), to))
@@ -49,7 +50,13 @@ func TestCurrent(t *testing.T) {
 		}},
 		{"fork", func() error { _, err := c.Active().Fork(ctx, "alt", 2); return err }},
 		{"rewind", func() error { return c.Active().Rewind(ctx, 6) }},
-		{"a file of the copy is missing", func() error { return os.Remove(path(to.Path(), first)) }},
+		{"a segment of the copy is missing", func() error {
+			return os.RemoveAll(filepath.Join(to.Path(), c.ID().String(), "segments"))
+		}},
+		{"edit of a message of the copy", func() error {
+			raw := string(kit.Must[[]byte](t)(os.ReadFile(path(to.Path(), first))))
+			return os.WriteFile(path(to.Path(), first), []byte(strings.Replace(raw, "edited", "edited again", 1)), 0o600)
+		}},
 		{"the copy was written to", func() error {
 			copied := kit.Must[*engine.Context](t)(to.Context(ctx, c.ID()))
 			kit.Fill(t, copied.Active(), 1)
@@ -61,8 +68,8 @@ func TestCurrent(t *testing.T) {
 		kit.Check(t, change.do())
 		current(change.name, false)
 	}
-	current("after a fold", true)
-	kit.Check(t, c.Fold(ctx))
-	current("after a fold", true)
+	current("after all", true)
+	kit.Check(t, c.Seal(ctx))
+	current("after a seal", true)
 	kit.Check(t, c.Close(), s.Close(), to.Close())
 }

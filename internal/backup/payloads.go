@@ -5,75 +5,63 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 
 	"github.com/ctxdir/ctxdir/blob"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// payloads copies and verifies the payloads that a message or a system prompt refers to, except unavailable ones.
-func (b *copier) payloads(stored []byte, e *index.Entry) error {
-	var sums []blob.Sum
-	engine.EachMention(stored, b.c.OutsidePacks(e, func(sum blob.Sum) { sums = append(sums, sum) }))
-	for _, sum := range sums {
-		if b.seen[sum] {
-			continue
+// payloads copies and verifies the payloads that a message or the metadata refers to, except unavailable ones.
+func (b *copier) payloads(stored []byte) (err error) {
+	engine.EachMention(stored, func(sum blob.Sum) {
+		if err == nil && !b.seen[sum] {
+			b.seen[sum] = true
+			err = b.payload(sum)
 		}
-		b.seen[sum] = true
-		if err := b.payload(sum); err != nil {
-			return err
-		}
-	}
-	return nil
+	})
+	return err
 }
 
 func (b *copier) payload(sum blob.Sum) error {
-	if there, err := b.to.Blobs.Share(sum, false); there || err != nil {
+	p, logged, err := b.ix.Payload(sum)
+	if logged = logged && err == nil && blob.SumOf(p) == sum; logged && b.kept {
+		return nil
+	}
+	there, err := b.to.Blobs.Share(sum, false)
+	if there {
+		b.blobs[sum] = true
+	}
+	if there || err != nil {
 		return err
 	}
-	fromJournal := func(folded bool) (io.ReadCloser, error) {
-		p, err := b.c.Log.Payload(sum, folded)
-		if err == nil && (p == nil || blob.SumOf(p) != sum) {
-			err = fs.ErrNotExist
-		}
-		return io.NopCloser(bytes.NewReader(p)), err
+	if logged {
+		return b.put(sum, bytes.NewReader(p))
 	}
-	var why error
-	for _, open := range []func() (io.ReadCloser, error){
-		func() (io.ReadCloser, error) { return fromJournal(false) },
-		func() (io.ReadCloser, error) { r, _, err := b.c.Store.Blobs.Open(sum); return r, err },
-		func() (io.ReadCloser, error) { return fromJournal(true) },
-	} {
-		r, err := open()
-		if err != nil {
-			if !errors.Is(err, fs.ErrNotExist) || why == nil {
-				why = err
-			}
-			continue
-		}
+	r, _, err := b.c.Store.Blobs.Open(sum)
+	if err == nil {
 		in := &sourceReader{Reader: r}
-		err = b.put(in)
-		_ = r.Close()
+		err = b.put(sum, in)
+		_ = r.Close() // it was only read
 		if in.err == nil {
 			return err
 		}
-		why = in.err
+		err = in.err
 	}
-	b.countMissing(fmt.Errorf("payload %s: %w", sum, why))
+	b.countMissing(fmt.Errorf("payload %s: %w", sum, err))
 	return nil
 }
 
-// put stores a payload. It does not sync a small payload: stage syncs everything before the copy gets its place.
-func (b *copier) put(r io.Reader) error {
+// put stores a payload. It does not sync a small payload: that is done before the copy gets its place.
+func (b *copier) put(sum blob.Sum, r io.Reader) error {
 	small, err := io.ReadAll(io.LimitReader(r, smallPayload))
 	if err != nil {
 		return err
 	}
-	if len(small) < smallPayload {
-		_, _, err = b.to.Blobs.PutUnsynced(small)
-	} else {
+	if len(small) == smallPayload {
 		_, _, _, err = b.to.Blobs.PutReader(io.MultiReader(bytes.NewReader(small), r))
+		return err
+	}
+	if _, _, err = b.to.Blobs.PutUnsynced(small); err == nil {
+		b.blobs[sum] = true
 	}
 	return err
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -43,19 +44,25 @@ func copyPrefix(ctx context.Context, from *engine.Branch, n int64, m *engine.Met
 	if err := s.ChooseID(m); err != nil {
 		return err
 	}
-	// Mend a broken index first: writers cannot do that while the fold lock is held.
-	if err := c.Exclusively(ctx, func() error { return nil }); err != nil {
+	b := newCopier(c, s, m.ID)
+	b.ix = c.Index
+	return b.unsealed(ctx, func() error { return b.copyPrefix(ctx, from.Name(), n, m) })
+}
+
+func (b *copier) copyPrefix(ctx context.Context, name string, n int64, m *engine.Metadata) error {
+	c, s := b.c, b.to
+	err := c.Dir.Check()
+	if err == nil {
+		err = c.Index.Refresh()
+	}
+	if err == nil {
+		err = c.ReadMetadata()
+	}
+	if err != nil {
 		return err
 	}
-	if err := s.Acquire(ctx, c.Dir.FoldLock); err != nil {
-		return err
-	}
-	defer c.Dir.FoldLock.Release()
-	b := &copier{c: c, to: s, seen: map[blob.Sum]bool{}, folders: map[string]vfs.FS{}}
-	if err := b.snapshot(ctx); err != nil {
-		return err
-	}
-	source, segments, err := b.prefix(from.Name(), n)
+	source := c.Current()
+	segments, err := b.prefix(source, name, n)
 	if err != nil {
 		return err
 	}
@@ -64,7 +71,7 @@ func copyPrefix(ctx context.Context, from *engine.Branch, n int64, m *engine.Met
 	if err := blobs.Hold(ctx); err != nil {
 		return err
 	}
-	if of, err := branch.Get(source, from.Name()); err == nil && len(m.Branches) == 0 {
+	if of, err := branch.Get(source, name); err == nil && len(m.Branches) == 0 {
 		m.Branches = []ctxfolder.Branch{{SystemPrompt: of.SystemPrompt}}
 		m.Branches[0].Extra.Set(ctxfolder.BranchState, of.Extra.Get(ctxfolder.BranchState))
 	}
@@ -74,49 +81,44 @@ func copyPrefix(ctx context.Context, from *engine.Branch, n int64, m *engine.Met
 	if err := s.Begin(m, func() error { return nil }); err != nil {
 		return err
 	}
-	b.m = m
-	return b.locked(ctx, func() error {
+	return b.staging(ctx, func() error {
 		if err := ctxfolder.IsFree(s.FS, m.ID); err != nil {
 			return err
 		}
-		if _, err := b.begin(ctx, false); err != nil {
+		if err := b.build(ctx, source, segments, m); err != nil {
 			return err
 		}
-		err := b.stage(nil, func(copied *index.Copy) error { return b.line(ctx, source, segments, copied) })
-		if err == nil {
-			err = ctxfolder.PublishNew(s.FS, m.ID)
+		if err := s.SyncStaged(m.ID, b.blobs); err != nil {
+			return err
 		}
-		return err
+		return ctxfolder.PublishNew(s.FS, m.ID)
 	})
 }
 
-// prefix returns the metadata of the snapshot, and where the first n messages of a branch are.
-func (b *copier) prefix(name string, n int64) (*engine.Metadata, []branch.Segment, error) {
-	info, err := branch.Get(b.m, name)
+// prefix returns where the first n messages of a branch are.
+func (b *copier) prefix(m *engine.Metadata, name string, n int64) ([]branch.Segment, error) {
+	info, err := branch.Get(m, name)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	line, ok := b.m.Line(info.Line)
-	if !ok {
-		return nil, nil, fmt.Errorf("%w: line %s is missing", engine.ErrMetadata, info.Line)
+	end, err := b.c.End(m, info.Line)
+	if err != nil {
+		return nil, err
 	}
-	if end := max(b.counts[line.ID].End(), line.Base); n < 0 || n > end {
-		return nil, nil, fmt.Errorf("%w %d: the branch has %d messages", engine.ErrPosition, n, end)
+	if n < 0 || n > end {
+		return nil, fmt.Errorf("%w %d: the branch has %d messages", engine.ErrPosition, n, end)
 	}
-	segments, err := branch.Segments(b.m, line.ID, 0, n)
-	return b.m, segments, err
+	return branch.Segments(m, info.Line, 0, n)
 }
 
-// line copies segments of the source to the only line of the copy.
-func (b *copier) line(ctx context.Context, source *engine.Metadata, segments []branch.Segment, copied *index.Copy) error {
-	line := &b.m.Lines[0]
-	if err := b.payloads(b.m.Branches[0].SystemPrompt, &index.Entry{}); err != nil {
+// build fills the folder of the copy: segments of the source become its only line.
+func (b *copier) build(ctx context.Context, source *engine.Metadata, segments []branch.Segment, m *engine.Metadata) error {
+	built, err := index.Build(index.FolderOf(b.to.ID(), b.id, b.staged), m)
+	if err != nil {
 		return err
 	}
-	if len(segments) == 0 {
-		return nil
-	}
-	if err := copied.Line(line); err != nil {
+	defer built.Abort()
+	if err := b.payloads(m.Branches[0].SystemPrompt); err != nil {
 		return err
 	}
 	prev := uuid.Nil
@@ -125,52 +127,47 @@ func (b *copier) line(ctx context.Context, source *engine.Metadata, segments []b
 		if !ok {
 			return fmt.Errorf("%w: line %s is missing", engine.ErrMetadata, segment.Line)
 		}
-		for e, err := range b.c.Log.All(ctx, segment.Line, segment.From, segment.To) {
+		err := b.walk(ctx, of, segment.From, segment.To, func(x *shown) error {
+			e, raw, err := b.move(x, &m.Lines[0], prev)
 			if err == nil {
-				err = ctx.Err()
+				prev = x.ID
+				err = built.Add(e, raw)
 			}
-			if err == nil {
-				err = b.move(of, line, e, prev)
-			}
-			if err == nil {
-				prev = e.ID
-				err = copied.Put(*e)
-			}
-			if err != nil {
-				return err
-			}
+			return err
+		})
+		if err != nil {
+			return err
 		}
 	}
-	return nil
-}
-
-// move copies a message to another line, with its payloads. The entry becomes the copy's.
-func (b *copier) move(of, to *ctxfolder.Line, e *index.Entry, prev uuid.UUID) error {
-	var env message.Envelope
-	raw, _, err := b.read(of, e)
+	encoded, err := m.Encode()
 	if err == nil {
-		env, err = message.Parse(raw)
+		err = vfs.CreateFile(b.staged, ctxfolder.MetadataFile, encoded, index.Now())
 	}
-	if err != nil {
-		e.File = uuid.Nil
-		b.markLost(e, err)
-		return nil
-	}
-	if err := b.payloads(env.Body, &index.Entry{}); err != nil {
-		return err
-	}
-	env.Line, env.Prev, env.File, env.Branch, env.Payloads = to.ID, prev, uuid.Nil, engine.MainBranch, blob.Count(env.Body)
-	raw = env.AppendTo(make([]byte, 0, len(raw)+64))
-	folder, err := b.folder(to.Folder)
-	if err != nil {
-		return err
-	}
-	e.Pack, e.File, e.Lost, e.Payloads = uuid.Nil, uuid.Nil, "", env.Payloads
-	e.Size, e.Sum, e.At = int64(len(raw)), message.Sum(raw), env.StoredAt.UnixNano()
-	err = vfs.CreateFile(folder, ctxfolder.MessageFile(e.ID), append(raw, '\n'), ctxfolder.FileTime(raw, e.StoredAt()))
-	if errors.Is(err, fs.ErrExist) { // the branch shows the id twice
-		b.markLost(e, err)
-		return nil
+	if err == nil {
+		err = built.Finish()
 	}
 	return err
+}
+
+// move makes the file of a message on another line, and copies its payloads. It returns what the history says of it.
+func (b *copier) move(x *shown, to *ctxfolder.Line, prev uuid.UUID) (e index.Entry, raw []byte, err error) {
+	gone := index.Entry{Line: to.ID, Position: x.Position, ID: x.ID, At: x.At, Gone: archive.Lost}
+	if x.IsErased() {
+		gone.Gone = archive.Erased
+	}
+	env, err := message.Parse(x.content())
+	if err != nil {
+		return gone, nil, nil //nolint:nilerr // the copy says that the message is unavailable
+	}
+	if err := b.payloads(env.Body); err != nil {
+		return e, nil, err
+	}
+	env.ID, env.Line, env.Position, env.Prev, env.Branch = x.ID, to.ID, x.Position, prev, engine.MainBranch
+	env.Payloads = blob.Count(env.Body)
+	raw = env.AppendTo(make([]byte, 0, len(x.content())+64))
+	err = b.file(to.Folder, x.ID, raw, ctxfolder.FileTime(raw, env.StoredAt))
+	if errors.Is(err, fs.ErrExist) { // the branch shows the id twice
+		return gone, nil, nil
+	}
+	return index.EntryOf(&env, raw), raw, err
 }

@@ -21,7 +21,7 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// smallPayload is a message with a payload that an append leaves in the journal.
+// smallPayload is a message with a payload that an append leaves in the log.
 var smallPayload = `{"text":"` + strings.Repeat("small ", 1000) + `"}`
 
 // shown is what a copy must have of a message.
@@ -49,7 +49,7 @@ func shownBy(t *testing.T, b *engine.Branch, n int64) (all []shown) {
 	return all
 }
 
-// TestPrefix copies the beginnings of a branch whose messages are in journals, files and packs, on several lines. A
+// TestPrefix copies the beginnings of a branch whose messages are in logs and segments, on several lines. A
 // copy shows the same, and does so when the original and its blobs are gone.
 func TestPrefix(t *testing.T) {
 	ctx := context.Background()
@@ -74,8 +74,8 @@ func TestPrefix(t *testing.T) {
 	b := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", int64(len(ids))-1))
 	last := put(b, kit.LargeBody("c"))
 	kit.Check(t, b.Replace(ctx, last, engine.Draft{ID: last, Body: []byte(kit.LargeBody("d"))}))
-	kit.Check(t, c.Fold(ctx))
-	put(b, smallPayload) // in the journal only
+	kit.Check(t, c.Seal(ctx))
+	put(b, smallPayload) // in the log only
 	for _, err := range erase.Messages(ctx, s, c.ID(), ids[1:2], erase.Options{Shared: true}) {
 		kit.Check(t, err)
 	}
@@ -137,7 +137,7 @@ func TestPrefixPowerCut(t *testing.T) {
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder(), engine.WithTextThreshold(1<<10))...))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 		kit.Fill(t, c.Active(), 3)
-		kit.Check(t, c.Fold(ctx))
+		kit.Check(t, c.Seal(ctx))
 		kit.Append(t, c.Active(), engine.Draft{Body: []byte(smallPayload)})
 		kit.Fill(t, c.Active(), 2)
 		want := shownBy(t, c.Active(), 5)

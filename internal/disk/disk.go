@@ -3,9 +3,11 @@ package disk
 
 import (
 	"context"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -26,10 +28,9 @@ func (u *Use) add(o Use) {
 
 // Kinds of files in a store.
 const (
-	Messages = "messages"
-	Journals = "journals"
-	Index    = "index"
-	Packs    = "packs"
+	Messages = "messages" // their views
+	Logs     = "logs"
+	Segments = "segments"
 	Blobs    = "blobs"
 	Trash    = "trash"
 	Derived  = "derived" // the search index
@@ -37,21 +38,15 @@ const (
 )
 
 // Kinds are all of them.
-var Kinds = []string{Messages, Journals, Index, Packs, Blobs, Trash, Derived, Other}
+var Kinds = []string{Messages, Logs, Segments, Blobs, Trash, Derived, Other}
 
 // kindOf is the kind of a file, by its path in a context's folder.
 func kindOf(path string) string {
 	first, _, _ := strings.Cut(filepath.ToSlash(path), "/")
 	switch {
-	case first == "messages":
-		return Messages
-	case strings.HasPrefix(first, "journal-"):
-		return Journals
-	case first == "index" || first == "index.json":
-		return Index
-	case first == "archive":
-		return Packs
-	case first == Blobs || first == Trash || first == Derived:
+	case strings.HasPrefix(first, "log-"):
+		return Logs
+	case slices.Contains([]string{Messages, Segments, Blobs, Trash, Derived}, first):
 		return first
 	}
 	return Other
@@ -136,10 +131,12 @@ func (d *Report) Total() (sum Use) {
 	return sum
 }
 
-// Freed estimates what archiving every message would free.
+// Freed estimates what archiving every message would free: the files of messages, and what compression saves in segments.
 func (d *Report) Freed(ctx context.Context) int64 {
-	messages := d.use[Messages]
-	return max(messages.Disk-int64(packedShare(ctx, d.dirs)*float64(messages.Bytes)), 0)
+	if d.use[Messages].Files == 0 {
+		return 0
+	}
+	return d.use[Messages].Disk + int64((1-compressedShare(ctx, d.dirs))*float64(d.use[Segments].Bytes))
 }
 
 // OfKind is what the files of a kind take.
@@ -159,30 +156,44 @@ func Whole(ctx context.Context, s *ctxdir.Store) (*Report, error) {
 	return d, d.Store(ctx)
 }
 
-// sampleBytes bounds what is compressed to estimate what archiving would save, in bytes.
-const sampleBytes = 2 << 20
+// The sample that is compressed to estimate what archiving would save, in bytes.
+const (
+	sampleBytes  = 2 << 20
+	samplePieces = 256 << 10 // of each segment
+)
 
-// packedShare estimates the size of messages in a pack, as a share of their size: it compresses some of them.
-func packedShare(ctx context.Context, dirs []string) float64 {
+// compressedShare estimates the size of segments after an archive, as a share of their size: it compresses some bytes of
+// them. Those of an archived context are compressed already.
+func compressedShare(ctx context.Context, dirs []string) float64 {
 	var sample []byte
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(filepath.Join(dir, "messages"), func(path string, d fs.DirEntry, err error) error {
+		_ = filepath.WalkDir(filepath.Join(dir, Segments), func(path string, d fs.DirEntry, err error) error {
 			if err != nil || ctx.Err() != nil || len(sample) >= sampleBytes {
 				return fs.SkipAll
 			}
-			if info, err := d.Info(); err == nil && info.Mode().IsRegular() && info.Size() < sampleBytes {
-				b, _ := os.ReadFile(path)
-				sample = append(sample, b...)
+			if d.Type().IsRegular() {
+				sample = append(sample, beginning(path, samplePieces)...)
 			}
 			return nil
 		})
 	}
 	if len(sample) == 0 {
-		return 0
+		return 1
 	}
 	encoder, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1))
 	if err != nil {
 		panic(err) // the options are constants
 	}
-	return float64(len(encoder.EncodeAll(sample, nil))) / float64(len(sample))
+	return min(float64(len(encoder.EncodeAll(sample, nil)))/float64(len(sample)), 1)
+}
+
+// beginning returns the first n bytes of a file, or fewer.
+func beginning(path string, n int64) []byte {
+	f, err := os.Open(path)
+	if err != nil {
+		return nil
+	}
+	defer f.Close()
+	b, _ := io.ReadAll(io.LimitReader(f, n))
+	return b
 }

@@ -3,22 +3,26 @@ package engine
 import (
 	"context"
 	"errors"
-	"fmt"
-	"sync"
+	"io/fs"
+	"math"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/views"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
 // ArchiveOptions selects the messages to archive. The zero value selects all.
 type ArchiveOptions struct {
-	// OlderThan leaves out younger messages. A message without a time has the age of its file.
+	// OlderThan leaves out younger messages, and all that follow one on its line. A message without a time has that of its
+	// commit.
 	OlderThan time.Duration
-	// StoredFor leaves out messages that were committed, or replaced, more recently. It reads no message.
+	// StoredFor leaves out messages that were committed, or replaced, more recently, and all that follow one on its line. It
+	// reads no message.
 	StoredFor time.Duration
 	// KeepLast leaves out the newest messages of each branch, this many.
 	KeepLast int64
@@ -35,190 +39,298 @@ type ArchiveOptions struct {
 // ArchiveResult is the result of archiving or unarchiving.
 type ArchiveResult struct {
 	Context  uuid.UUID
-	Messages int64 // moved
-	Stayed   int64 // selected but not moved: edited by hand, damaged, or too large
-	Before   int64 // bytes of their old files, with packs and the blobs of their payloads
-	After    int64 // bytes of their new files
+	Messages int64 // that had files, or have them now
+	Stayed   int64 // of the selected files: edited by hand, damaged, or the only whole copy
+	Before   int64 // bytes of the files of these messages, and of segments
+	After    int64 // bytes of them now
 }
 
-// Archive moves messages from their files into a compressed pack. They are read as before, also while others append,
-// fork, replace or archive. A message that was edited by hand stays a file: a repair takes the edit in. The pack holds
-// copies of the payloads. The next collection removes their blobs unless another context refers to them. Packs that are
-// no larger than the added messages are merged into the new pack; without options, all are. For many contexts
-// [Store.Archive] takes less space.
+// Archive removes the files of messages, and compresses the segments that have them. The messages are read as before. The
+// file of a message that was edited by hand stays: a repair takes the edit in. So does a file that is the only whole copy.
+// For many contexts [Store.Archive] takes less time.
 //
-// Crash order: see [index.Log.Arrange].
+// Crash order: the messages are in segments, durably, and the metadata says which of them have no files, before the first
+// file goes. The removals are not synced: a file that comes back is a view, and the next Archive removes it.
 func (c *Context) Archive(ctx context.Context, o ArchiveOptions) (ArchiveResult, error) {
-	return c.archive(ctx, o, &sharedPayloads{})
-}
-
-func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *sharedPayloads) (ArchiveResult, error) {
-	done, err := c.arrange(ctx, o.Progress, with, func() (index.Plan, int64, error) { return c.planArchive(ctx, o) })
+	done, err := Use(c, func() (ArchiveResult, error) {
+		if c.Store.ReadOnly {
+			return ArchiveResult{}, ErrReadOnly
+		}
+		if o.DryRun {
+			return c.archiveDryRun(ctx, o)
+		}
+		release, err := c.Store.LockCollection(ctx)
+		if err != nil {
+			return ArchiveResult{}, err
+		}
+		defer release()
+		return c.archive(ctx, o, archive.NewCompressor(archive.Best, 1))
+	})
+	done.Context = c.Dir.ID
 	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID, Branch: o.Branch}, err)
 }
 
-// Unarchive moves all archived messages back to files, byte for byte as they were archived. Payloads become blobs
-// again. progress, unless nil, receives the number of messages examined so far.
-func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (ArchiveResult, error) {
-	done, err := c.arrange(ctx, progress, &sharedPayloads{}, func() (index.Plan, int64, error) {
-		uses, err := c.Log.PackUses(ctx)
-		plan := index.Plan{File: map[uuid.UUID]index.Spans{}}
-		for _, use := range uses {
-			AddSpans(plan.File, use.Live)
+// ArchiveOld archives what the settings of the store say, for a collection, which holds [CollectionLock]. It archives
+// about limit bytes of messages at most, 0 for all. With dryRun it only counts.
+func (c *Context) ArchiveOld(ctx context.Context, o ArchiveOptions, limit int64, dryRun bool) (ArchiveResult, error) {
+	o.limit = limit
+	done, err := Use(c, func() (ArchiveResult, error) {
+		if dryRun {
+			return c.archiveDryRun(ctx, o)
 		}
-		return plan, 0, err
+		return c.archive(ctx, o, archive.NewCompressor(archive.Best, 1))
 	})
-	return done, Wrap(Error{Op: "unarchive", Context: c.Dir.ID}, err)
-}
-
-// AddSpans adds the positions of more to those of to.
-func AddSpans(to, more map[uuid.UUID]index.Spans) {
-	for line, spans := range more {
-		to[line] = to[line].With(spans)
-	}
-}
-
-// arrange moves messages as planned. No collection, erase or restore runs meanwhile, so no needed blob or pack goes.
-func (c *Context) arrange(
-	ctx context.Context, progress func(done, all int64), with *sharedPayloads, plan func() (index.Plan, int64, error),
-) (ArchiveResult, error) {
-	done, err := Use(c, func() (ArchiveResult, error) { return c.arrangeNow(ctx, progress, with, plan) })
 	done.Context = c.Dir.ID
+	return done, Wrap(Error{Op: "archive", Context: c.Dir.ID}, err)
+}
+
+func (c *Context) archiveDryRun(ctx context.Context, o ArchiveOptions) (done ArchiveResult, err error) {
+	chosen, err := c.chooseMessages(ctx, o)
+	for _, x := range chosen {
+		done.Messages, done.Before = done.Messages+x.messages, done.Before+x.bytes
+	}
 	return done, err
 }
 
-func (c *Context) arrangeNow(
-	ctx context.Context, progress func(done, all int64), with *sharedPayloads, plan func() (index.Plan, int64, error),
-) (done ArchiveResult, err error) {
-	if c.Store.ReadOnly {
-		return done, ErrReadOnly
+// archive archives messages. The caller holds [CollectionLock], so no erase or restore runs meanwhile.
+func (c *Context) archive(ctx context.Context, o ArchiveOptions, with *archive.Compressor) (done ArchiveResult, err error) {
+	if err = c.refresh(ctx); err != nil {
+		return done, err
 	}
-	if !with.locked {
-		release, err := c.Store.LockCollection(ctx)
+	chosen, err := c.chooseMessages(ctx, o)
+	if err != nil || len(chosen) == 0 {
+		return done, err
+	}
+	if done.Messages, err = c.noteArchived(ctx, chosen); err != nil {
+		return done, err
+	}
+	if err := c.Store.Acquire(ctx, c.Dir.SealLock); err != nil {
+		return done, err
+	}
+	defer c.Dir.SealLock.Release()
+	var removed int64
+	for line, x := range chosen {
+		n, stayed, err := c.removeViews(ctx, loader.Span{Line: line, Folder: x.folder, From: x.base, To: x.to}, o.Progress)
+		removed, done.Stayed = removed+n, done.Stayed+stayed
 		if err != nil {
 			return done, err
 		}
-		defer release()
 	}
-	taking := &payloadCopier{c: c, ctx: ctx, shared: with, seen: map[blob.Sum]bool{}}
-	done, err = c.arrangeLocked(ctx, func() (index.Plan, int64, error) {
-		p, stayed, err := plan()
-		p.Payloads, p.Progress, p.Compressor = taking.copyFrom, progress, with.compressor
-		return p, stayed, err
-	})
-	done.Before += taking.blobs
+	if done.Messages == 0 {
+		return done, nil // the files had come back, if there were any
+	}
+	was, _, err := c.Index.Sizes()
+	if err != nil {
+		return done, err
+	}
+	if err := c.Index.Compress(archive.Options{With: with}); err != nil {
+		return done, err
+	}
+	size, _, err := c.Index.Sizes()
+	done.Before, done.After = removed+was, size
 	return done, err
 }
 
-// arrangeLocked moves messages as planned. The caller holds [CollectionLock].
-func (c *Context) arrangeLocked(ctx context.Context, plan func() (index.Plan, int64, error)) (done ArchiveResult, err error) {
-	err = c.refresh(ctx) // branches may have been renamed
-	if err == nil {
-		err = c.foldEdited(ctx, func(ctx context.Context) error { return c.Store.AcquireWith(ctx, c.Log.Update) })
+// noteArchived seals the context and commits which messages of each line have no files. It returns how many did.
+func (c *Context) noteArchived(ctx context.Context, chosen map[uuid.UUID]*chosenLine) (n int64, err error) {
+	for _, x := range chosen {
+		n += x.messages
 	}
-	if err != nil {
-		return done, err
+	if n == 0 {
+		return 0, nil
 	}
-	p, stayed, err := plan()
-	done.Stayed = stayed
-	if err != nil || len(p.Pack) == 0 && len(p.File) == 0 {
-		return done, err
+	if err := c.sealAll(ctx); err != nil {
+		return 0, err
 	}
-	moved, err := c.Log.Arrange(ctx, p)
-	if errors.Is(err, context.DeadlineExceeded) && ctx.Err() == nil {
-		err = fmt.Errorf("%w: waited %v", ErrLocked, c.Store.Options.LockTimeout)
-	}
-	done.Messages, done.Stayed = moved.Messages, done.Stayed+moved.Stayed
-	done.Before, done.After = moved.Freed, moved.Packed
-	if len(p.Pack) > 0 {
-		done.Before += moved.Files
-	} else {
-		done.After += moved.Files
-	}
-	return done, errors.Join(err, c.refresh(ctx))
-}
-
-// payloadCopier copies payloads into a pack.
-type payloadCopier struct {
-	c      *Context
-	ctx    context.Context //nolint:containedctx // of one call
-	shared *sharedPayloads
-	seen   map[blob.Sum]bool
-	blobs  int64 // bytes of the blobs that the context needs no longer
-}
-
-// copyFrom adds those payloads of a message that no other context of the call refers to.
-func (t *payloadCopier) copyFrom(envelope []byte, add func([]byte) error) error {
-	env, err := message.ParseTrusted(envelope)
-	if err != nil {
-		return fmt.Errorf("%w: %w", ErrDamaged, err)
-	}
-	refs, err := blob.Refs(env.Body)
-	if err != nil {
-		return nil //nolint:nilerr // the body is the framework's, and refers to nothing
-	}
-	for _, ref := range refs {
-		if ref.Problem != "" || ref.Size > archive.MaxPayload || t.seen[ref.Sum] {
-			continue
-		}
-		t.seen[ref.Sum] = true
-		if shared, err := t.shared.isShared(t.ctx, ref.Sum); err != nil {
+	n = 0
+	err = c.Write(ctx, func(m *Metadata) error {
+		if err := c.AwaitFiles(ctx); err != nil {
 			return err
-		} else if shared {
-			continue
 		}
-		payload, err := t.c.Loader.Payload(ref)
+		m = m.Clone()
+		for i := range m.Lines {
+			l := &m.Lines[i]
+			if x := chosen[l.ID]; x != nil && x.messages > 0 {
+				l.Archived, l.ArchivedBytes = x.to, l.ArchivedBytes+x.bytes
+				n += x.messages
+			}
+		}
+		if n == 0 {
+			return nil
+		}
+		return c.ReplaceMetadata(m)
+	})
+	return n, err
+}
+
+// removeViews removes the files of messages that hold what was committed, or an older version, where the committed bytes are
+// whole. It returns the bytes of these files, and how many others stayed.
+func (c *Context) removeViews(ctx context.Context, span loader.Span, progress func(done, all int64)) (removed, stayed int64, err error) {
+	there := map[uuid.UUID]bool{}
+	err = c.Dir.MessageIDs(span.Folder, func(id uuid.UUID) error {
+		there[id] = true
+		return nil
+	})
+	if errors.Is(err, fs.ErrNotExist) || len(there) == 0 {
+		return 0, 0, nil
+	}
+	if err != nil {
+		return 0, 0, err
+	}
+	for page, err := range c.Index.Pages(ctx, span.Line, span.From, span.To) {
 		if err != nil {
-			continue // a check reports it
+			return removed, stayed, err
 		}
-		if err := add(payload); err != nil {
-			return err
-		}
-		if info, err := t.c.Store.FS.Lstat(blob.Path(ref.Sum)); err == nil {
-			t.blobs += info.Size()
-		}
-	}
-	return nil
-}
-
-// sharedPayloads finds the payloads that several contexts of a call refer to. It reads the contexts once, and skips
-// unreadable messages: the answer only affects the space that packs take. A blob goes only when a collection finds no
-// reference.
-type sharedPayloads struct {
-	store    *Store
-	contexts []uuid.UUID
-	locked   bool // the call holds CollectionLock
-
-	compressor *archive.Compressor // of all packs of the call; nil for one of each
-
-	mu     sync.Mutex
-	shared map[blob.Sum]bool // false for a payload that one context refers to
-}
-
-func (x *sharedPayloads) isShared(ctx context.Context, sum blob.Sum) (bool, error) {
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.shared == nil && len(x.contexts) > 1 {
-		x.shared = map[blob.Sum]bool{}
-		for _, id := range x.contexts {
-			if err := x.read(ctx, id); err != nil {
-				return false, err
+		page = slices.DeleteFunc(page, func(e index.Entry) bool { return !there[e.ID] })
+		for len(page) > 0 {
+			n, size := 1, page[0].Size
+			for n < len(page) && size+page[n].Size <= readAtOnce {
+				size += page[n].Size
+				n++
+			}
+			if progress != nil {
+				progress(page[0].Position-span.From, span.To-span.From)
+			}
+			bytes, others, err := c.removeSome(span.Folder, page[:n])
+			removed, stayed, page = removed+bytes, stayed+others, page[n:]
+			if err != nil {
+				return removed, stayed, err
 			}
 		}
 	}
-	return x.shared[sum], nil
+	return removed, stayed, c.Dir.RemoveFolder(span.Folder)
 }
 
-func (x *sharedPayloads) read(ctx context.Context, id uuid.UUID) error {
-	c, err := x.store.Open(ctx, id)
-	if err != nil {
-		return ctx.Err()
+// readAtOnce bounds the envelopes that removeViews reads at once, in bytes, unless one is larger.
+const readAtOnce = 4 << 20
+
+// removeSome removes files of messages whose committed bytes are whole.
+func (c *Context) removeSome(folder string, entries []index.Entry) (removed, stayed int64, err error) {
+	committed, viewed := make([][]byte, len(entries)), make([][]byte, len(entries))
+	c.Index.Read(entries, committed)
+	files := c.Dir.Files(folder)
+	defer files.Release()
+	views.ReadAll(files, entries, viewed)
+	for i := range entries {
+		e := &entries[i]
+		raw, is := viewed[i], views.Exact
+		if raw == nil {
+			raw, is, err = views.Read(c.Dir, folder, e)
+		}
+		switch {
+		case is == views.Missing:
+		case committed[i] != nil && (is == views.Exact || is == views.Stale):
+			if err := files.Remove(e.ID); err != nil {
+				return removed, stayed, err
+			}
+			removed += int64(len(raw)) + 1
+		case err != nil && !errors.Is(err, ErrDamaged) && !errors.Is(err, ctxfolder.ErrVersion):
+			return removed, stayed, err
+		default:
+			stayed++
+		}
 	}
-	defer c.Close()
-	own := map[blob.Sum]bool{}
-	_, _ = c.ReferencesInLines(ctx, false, func(sum blob.Sum) { own[sum] = true })
-	for sum := range own {
-		_, x.shared[sum] = x.shared[sum]
+	return removed, stayed, nil
+}
+
+// Unarchive makes the files of all archived messages again. progress, unless nil, receives the number of messages examined
+// so far.
+//
+// Crash order: the metadata says that the messages have files again before the first is made. After a crash in between, a
+// repair makes the others.
+func (c *Context) Unarchive(ctx context.Context, progress func(done, all int64)) (ArchiveResult, error) {
+	done, err := Use(c, func() (done ArchiveResult, err error) {
+		if c.Store.ReadOnly {
+			return done, ErrReadOnly
+		}
+		changed := false
+		err = c.Write(ctx, func(m *Metadata) error {
+			m = m.Clone()
+			for i := range m.Lines {
+				l := &m.Lines[i]
+				changed = changed || l.Archived > 0
+				l.Archived, l.ArchivedBytes = 0, 0
+			}
+			if !changed {
+				return nil
+			}
+			return c.ReplaceMetadata(m)
+		})
+		if err == nil && changed {
+			done.Messages, done.After, err = c.makeViews(ctx, progress)
+		}
+		return done, err
+	})
+	done.Context = c.Dir.ID
+	return done, Wrap(Error{Op: "unarchive", Context: c.Dir.ID}, err)
+}
+
+// makeViews makes the missing files of messages that are not archived. It returns how many it made, and their bytes.
+func (c *Context) makeViews(ctx context.Context, progress func(done, all int64)) (made, bytes int64, err error) {
+	var b *fileBatch
+	var spans []loader.Span
+	err = c.Write(ctx, func(m *Metadata) error {
+		folders := map[uuid.UUID]string{}
+		for i := range m.Lines {
+			l := &m.Lines[i]
+			counts, ok, err := c.Index.Counts(l.ID)
+			if err != nil {
+				return err
+			}
+			if from := max(counts.Base, l.Archived); ok && from < counts.End() {
+				spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: from, To: counts.End()})
+				folders[l.ID] = l.Folder
+			}
+		}
+		b = c.expectFiles(folders)
+		return nil
+	})
+	if err != nil || b == nil {
+		return 0, 0, errors.Join(err, c.fileFailure())
 	}
-	return ctx.Err()
+	defer func() { b.end(err) }()
+	for _, span := range spans {
+		n, size, err := b.makeAll(ctx, span, progress)
+		made, bytes = made+n, bytes+size
+		if err != nil {
+			return made, bytes, err
+		}
+	}
+	return made, bytes, nil
+}
+
+// makeAll makes the missing files of a line.
+func (b *fileBatch) makeAll(ctx context.Context, span loader.Span, progress func(done, all int64)) (made, bytes int64, err error) {
+	for page, err := range b.c.Index.Pages(ctx, span.Line, span.From, span.To) {
+		if err != nil {
+			return made, bytes, err
+		}
+		files := b.c.Dir.Files(span.Folder)
+		ids := make([]uuid.UUID, len(page))
+		for i := range page {
+			ids[i] = page[i].ID
+		}
+		infos, err := files.Stat(ids)
+		files.Release()
+		if err != nil {
+			return made, bytes, err
+		}
+		for i := range page {
+			e := &page[i]
+			if infos[i] != nil || e.Gone != archive.Here {
+				continue
+			}
+			f := messageFile{line: span.Line, id: e.ID, at: e.StoredAt(), entry: *e}
+			if err := b.makeFile(&f); err != nil {
+				return made, bytes, err
+			}
+			if f.body != nil {
+				made, bytes = made+1, bytes+e.Size+1
+			}
+		}
+		if progress != nil {
+			progress(page[len(page)-1].Position+1-span.From, min(span.To, math.MaxInt64)-span.From)
+		}
+	}
+	return made, bytes, nil
 }

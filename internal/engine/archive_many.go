@@ -24,14 +24,14 @@ const (
 )
 
 // Archive archives contexts as [Context.Archive] does; without ids, all of the store. A context without the branch of
-// the options then has nothing to archive. A payload that several refer to stays a blob, which they share. Archive
-// yields each context, in order. An error does not keep the others from being archived.
+// the options then has nothing to archive. Archive yields each context, in order. An error does not keep the others from
+// being archived.
 //
-// Archiving one context takes some fourteen syncs, each of which waits for the disk. So Archive works on several
-// contexts at a time, which share their syncs (see [vfs.ShareSyncs]). When the caller stops, some contexts that were
-// not yielded may be archived, too.
+// Archiving one context takes some syncs, each of which waits for the disk. So Archive works on several contexts at a
+// time, which share their syncs (see [vfs.ShareSyncs]). When the caller stops, some contexts that were not yielded may be
+// archived, too.
 //
-// Crash order: that of [index.Log.Arrange] for each context. Each sync still ends before the step that relies on it.
+// Crash order: that of [Context.Archive] for each context. Each sync still ends before the step that relies on it.
 func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) iter.Seq2[ArchiveResult, error] {
 	return func(yield func(ArchiveResult, error) bool) {
 		all := len(ids) == 0
@@ -52,8 +52,7 @@ func (s *Store) Archive(ctx context.Context, ids []uuid.UUID, o ArchiveOptions) 
 				report(done, all)
 			}
 		}
-		with := &sharedPayloads{store: s, contexts: ids, locked: true}
-		with.compressor = archive.NewCompressor(min(runtime.GOMAXPROCS(0), compressedAtOnce))
+		with := archive.NewCompressor(archive.Best, min(runtime.GOMAXPROCS(0), compressedAtOnce))
 		for some := range slices.Chunk(ids, archivedLocked) {
 			for i, x := range s.archiveSome(ctx, some, o, with) {
 				if all && errors.Is(x.err, ErrNotExist) {
@@ -75,7 +74,7 @@ type archiveOutcome struct {
 }
 
 // archiveSome archives contexts under one hold of [CollectionLock].
-func (s *Store) archiveSome(ctx context.Context, ids []uuid.UUID, o ArchiveOptions, with *sharedPayloads) []archiveOutcome {
+func (s *Store) archiveSome(ctx context.Context, ids []uuid.UUID, o ArchiveOptions, with *archive.Compressor) []archiveOutcome {
 	out := make([]archiveOutcome, len(ids))
 	failAll := func(err error) []archiveOutcome {
 		for i, id := range ids {
@@ -114,7 +113,7 @@ func (s *Store) archiveSome(ctx context.Context, ids []uuid.UUID, o ArchiveOptio
 
 // archiveThrough archives a context that it opens through fsys, which is the folder of the store.
 func (s *Store) archiveThrough(
-	ctx context.Context, fsys vfs.FS, id uuid.UUID, o ArchiveOptions, with *sharedPayloads,
+	ctx context.Context, fsys vfs.FS, id uuid.UUID, o ArchiveOptions, with *archive.Compressor,
 ) (done ArchiveResult, err error) {
 	c, err := s.openThrough(ctx, fsys, id)
 	if err != nil {
@@ -124,7 +123,8 @@ func (s *Store) archiveThrough(
 		if o.DryRun {
 			done, err = c.ArchiveOld(ctx, o, 0, true)
 		} else {
-			done, err = c.archive(ctx, o, with)
+			done, err = Use(c, func() (ArchiveResult, error) { return c.archive(ctx, o, with) })
+			done.Context, err = id, Wrap(Error{Op: "archive", Context: id, Branch: o.Branch}, err)
 		}
 		err = errors.Join(err, c.Close())
 	}

@@ -3,7 +3,6 @@ package engine
 import (
 	"context"
 	"fmt"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -29,7 +28,7 @@ type BranchInfo struct {
 	Shared   int64  // number of messages that both begin with
 	Messages int64  // number of messages that it shows
 	Bytes    int64  // of its own line's messages
-	Archived int64  // of these, those that are read from packs
+	Archived int64  // of these, those that have no files
 	Active   bool
 	Metadata Object // further members, as in metadata.json
 }
@@ -62,16 +61,13 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 		return nil, err
 	}
 	m := c.Current()
-	all, _, err := c.Log.AllCounts()
+	all, _, err := c.Index.AllCounts()
 	if err != nil {
 		return nil, err
 	}
 	infos := make([]BranchInfo, 0, len(m.Branches))
 	for i := range m.Branches {
 		info, err := DescribeBranch(m, &m.Branches[i], all)
-		if err == nil {
-			info.Archived, err = c.Log.Archived(info.Line)
-		}
 		if err != nil {
 			return nil, err
 		}
@@ -80,7 +76,7 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 	return infos, relateBranches(m, infos)
 }
 
-// DescribeBranch describes a branch of a version of the metadata, except how much of it is archived.
+// DescribeBranch describes a branch of a version of the metadata.
 func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
 	l, ok := m.Line(b.Line)
 	if !ok {
@@ -88,7 +84,8 @@ func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index
 	}
 	info = BranchInfo{
 		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
-		Active: b.Name == m.ActiveBranch, Metadata: b.Extra,
+		Archived: min(l.ArchivedBytes, counts[l.ID].Bytes),
+		Active:   b.Name == m.ActiveBranch, Metadata: b.Extra,
 	}
 	switch parent := BranchOfLine(m, l.Parent); {
 	case parent != nil:
@@ -170,20 +167,8 @@ func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
 	if !ok {
 		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
 	}
-	end, err := c.committed(m, l)
-	return max(end, l.Base), err
-}
-
-// committed returns the end of a line's own messages, lost ones included: a line that begins beyond proves a loss.
-func (c *Context) committed(m *Metadata, l *ctxfolder.Line) (int64, error) {
-	counts, _, err := c.Log.Counts(l.ID)
-	short := func(fork ctxfolder.Line) bool { return fork.Parent == l.ID && fork.Base > counts.End() }
-	if err == nil && slices.ContainsFunc(m.Lines, short) {
-		if err = c.Log.Complete(); err == nil {
-			counts, _, err = c.Log.Counts(l.ID)
-		}
-	}
-	return counts.End(), err
+	counts, _, err := c.Index.Counts(l.ID)
+	return max(counts.End(), l.Base), err
 }
 
 // spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
@@ -207,9 +192,6 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	spans := make([]loader.Span, len(segments))
 	for i, s := range segments {
 		l, _ := m.Line(s.Line)
-		if _, err := b.c.committed(m, l); err != nil {
-			return nil, err
-		}
 		spans[i] = loader.Span{Line: s.Line, Folder: l.Folder, From: s.From, To: s.To}
 	}
 	return spans, nil

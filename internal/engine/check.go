@@ -8,6 +8,7 @@ import (
 	"iter"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/legacy"
@@ -124,10 +125,6 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			}
 		}
 		if len(ids) == 0 {
-			mend(c.store().RepairNames)
-			if stopped {
-				return
-			}
 			if mend(c.store().Repair); stopped {
 				return
 			}
@@ -257,9 +254,12 @@ func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) er
 	if err != nil {
 		return err
 	}
-	log := s.openLog(dir)
+	ix := index.Open(index.FolderOf(s.id, id, dir.FS), index.Options{
+		Full: s.Options.fullLog(), Payloads: s.keepPayloads, Cut: (&Context{Dir: dir}).keepTail,
+	})
+	defer ix.Close()
 	err = f(&integrity.Context{
-		Dir: dir, Log: log, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
+		Dir: dir, Index: ix, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
 		Progress: func(p integrity.Progress) {
 			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
 			c.report()
@@ -268,23 +268,10 @@ func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) er
 	if errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
 	}
-	return errors.Join(err, log.Close(), dir.Close())
+	return errors.Join(err, dir.Close())
 }
 
 // store returns the checker for what belongs to no single context.
 func (c *checker) store() *integrity.Store {
-	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData, Alone: c.s.contextAlone}
-}
-
-// contextAlone runs f with writers of a context locked out. The context need not exist.
-func (s *Store) contextAlone(ctx context.Context, id uuid.UUID, f func() error) error {
-	for _, name := range []string{id.String() + ".fold", id.String()} {
-		lock := s.FS.Lock(ctxfolder.Locks + "/" + name)
-		defer lock.Close()
-		if err := s.Acquire(ctx, lock); err != nil {
-			return err
-		}
-		defer lock.Release()
-	}
-	return f()
+	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData}
 }

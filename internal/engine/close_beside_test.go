@@ -46,7 +46,7 @@ func TestCloseBeside(t *testing.T) {
 	if testing.Short() {
 		rounds = 30
 	}
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(4<<10), engine.WithTextThreshold(100))
+	s, dir := kit.NewStore(t, engine.WithSealBytes(4<<10), engine.WithTextThreshold(100))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	id := c.ID()
 	text := func(of string) engine.Draft {

@@ -33,7 +33,6 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Branches":     func() error { return only(c.Branches(ctx)) },
 		"Context.Externalise":  func() error { return only(c.Externalise(ctx, 1, false)) },
 		"Context.Files":        func() error { return kit.IterationError(c.Files(ctx)) },
-		"Context.Fold":         func() error { return c.Fold(ctx) },
 		"Context.Flush":        func() error { return c.Flush(ctx) },
 		"Context.NewBranch":    func() error { return only(c.NewBranch(ctx, name+" new")) },
 		"Context.Refresh":      func() error { return c.Refresh(ctx) },
@@ -41,6 +40,7 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Context.Rename":       func() error { return c.Rename(ctx, "side", name+" renamed") },
 		"Context.Rollback":     func() error { return only(migrate.Rollback(ctx, c, path, migrate.RollbackOptions{})) },
 		"Context.Sequence":     func() error { return only(follow.Sequence(c)) },
+		"Context.Seal":         func() error { return c.Seal(ctx) },
 		"Context.Summary":      func() error { return c.Summary().Problem },
 		"Context.Switch":       func() error { return c.Switch(ctx, engine.MainBranch) },
 		"Context.SystemPrompt": func() error { return only(c.SystemPrompt(ctx, engine.MainBranch)) },
@@ -92,13 +92,11 @@ func TestClosed(t *testing.T) {
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
-		"Context.AsView", "Context.AwaitFiles", "Context.AwaitFold", "Context.Change", "Context.CommitDurably",
-		"Context.Current", "Context.End",
-		"Context.Exclusively", "Context.FileFor", "Context.IDBefore", "Context.Latest",
-		"Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease", "Context.OutsidePacks", "Context.PutBlobs", "Context.ReadMetadata",
-		"Context.References", "Context.ReferencesBeyond", "Context.ReferencesInLines", "Context.ReferencesInTrash", "Context.RemovalTime",
-		"Context.ReplaceMetadata", "Context.RetireJournals", "Context.Spans", "Context.State",
-		"Context.Supersede", "Context.WithCurrentFolders", "Context.Write", "Context.Wrote",
+		"Context.AsView", "Context.AwaitFiles", "Context.AwaitSeal", "Context.Change", "Context.CommitDurably", "Context.Current",
+		"Context.End", "Context.Exclusively", "Context.IDBefore", "Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease",
+		"Context.PutBlobs", "Context.ReadMetadata", "Context.References", "Context.ReferencesBeyond", "Context.ReferencesInLines",
+		"Context.ReferencesInTrash", "Context.RemovalTime", "Context.ReplaceMetadata", "Context.Scrub", "Context.Spans",
+		"Context.State", "Context.Supersede", "Context.Write", "Context.Wrote",
 	}
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "closed"}))
@@ -236,7 +234,7 @@ func TestClosePayloads(t *testing.T) {
 			t.Errorf("%v, %v", err, berr)
 		}
 	}
-	// To a context that is open the journal still has it.
+	// To a context that is open the log still has it.
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	defer c.Close()
 	if now := kit.Must[json.RawMessage](t)(kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID)).Body(ctx)); string(now) != body {

@@ -2,7 +2,6 @@ package engine
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -39,7 +38,7 @@ type CommitResult struct {
 }
 
 // Commit commits what f does: all of it, or nothing. f runs under the context's lock, on the newest state. It must not
-// call methods of the context or its branches that write. It may run again, when the index has to be rebuilt first. One
+// call methods of the context or its branches that write. One
 // fdatasync makes the commit durable.
 //
 // Crash order: the records are one group, so a crash leaves all of them or none. Files are made behind the commit.
@@ -89,7 +88,7 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 			err = tx.write()
 		}
 		if len(tx.commits) > 0 && len(unmade) > 0 {
-			tx.unmade = c.expectMissing(unmade, tx.m.Folders())
+			tx.unmade = c.expectMissing(unmade, tx.m)
 		}
 		return err
 	})
@@ -100,9 +99,11 @@ func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error
 
 // prepare runs the caller's function. A failed method fails the commit even if f ignores its error.
 func (tx *Tx) prepare(f func(tx *Tx) error) (err error) {
-	if tx.before, err = tx.c.Log.Seq(); err != nil {
+	at, err := tx.c.Index.At()
+	if err != nil {
 		return err
 	}
+	tx.before = at.Seq
 	if tx.sequence != nil && *tx.sequence != tx.before {
 		return fmt.Errorf("%w: commit %d was expected to be the newest, it is %d", ErrPosition, *tx.sequence, tx.before)
 	}
@@ -112,7 +113,7 @@ func (tx *Tx) prepare(f func(tx *Tx) error) (err error) {
 	return tx.failure
 }
 
-// CommitBytes bounds one write of a batch to the journal, in bytes. MaxCommit bounds a commit that has to be one write.
+// CommitBytes bounds one write of a batch to the log, in bytes. MaxCommit bounds a commit that has to be one write.
 const (
 	CommitBytes = 16 << 20
 	MaxCommit   = 256 << 20
@@ -125,19 +126,21 @@ const (
 func (tx *Tx) write() (err error) {
 	c := tx.c
 	if tx.changed {
-		tx.m.UpdatedAt = time.Now().UTC()
+		if !tx.upkeep {
+			tx.m.UpdatedAt = time.Now().UTC()
+		}
 		tx.m.Revision++
-		item, err := c.Log.MetadataItem(tx.m)
+		item, err := c.Index.MetadataItem(tx.m)
 		if err != nil {
 			return err
 		}
-		tx.items, tx.of = append(tx.items, item), append(tx.of, nil)
+		tx.items, tx.of = append(tx.items, Item{Item: item}), append(tx.of, nil)
 	}
 	switch {
 	case len(tx.items) > 0:
 		err = tx.append()
 	case len(tx.existed) > 0: // a retry may overtake the sync of the first attempt
-		tx.commits = []*index.Commit{c.Log.Barrier()}
+		tx.commits = []*index.Commit{c.Index.Barrier()}
 	}
 	if err == nil && (tx.changed || len(tx.durable) > 0) {
 		err = tx.settle()
@@ -149,15 +152,14 @@ func (tx *Tx) write() (err error) {
 	return err
 }
 
-// append writes the records to the journal: as one group, or in pieces where each record stands for itself. Only an
+// append writes the records to the log: as one group, or in pieces where each record stands for itself. Only an
 // error of the first piece means that nothing was written.
 func (tx *Tx) append() error {
-	log := tx.c.Log
 	if !tx.apart {
 		if size := sizeOf(tx.items); size > MaxCommit {
 			return fmt.Errorf("%w: a commit of %d bytes, more than %d", ErrTooLarge, size, MaxCommit)
 		}
-		commit := log.AppendGroup(tx.items)
+		commit := tx.c.append(tx.items, true)
 		if commit.Err == nil {
 			tx.commits = []*index.Commit{commit}
 		}
@@ -168,14 +170,11 @@ func (tx *Tx) append() error {
 		for from+n < len(tx.items) && sizeOf(tx.items[from:from+n+1]) <= CommitBytes {
 			n++
 		}
-		commit := log.Append(tx.items[from : from+n])
+		commit := tx.c.append(tx.items[from:from+n], false)
 		if commit.Err != nil && from == 0 && commit.Written == 0 {
 			return commit.Err
 		}
 		tx.commits = append(tx.commits, commit)
-		if errors.Is(commit.Err, index.ErrBusy) {
-			return errors.New(commit.Err.Error()) // without ErrBusy: the append must not begin again at the first item
-		}
 		if commit.Err != nil {
 			return commit.Err
 		}
@@ -243,10 +242,10 @@ func (tx *Tx) finish(err error) error {
 	}
 	written := 0
 	for _, commit := range tx.commits {
-		tx.files.take(tx.items[written:], commit)
+		tx.files.take(tx.items[written:], commit.Written)
 		written += commit.Written
 	}
-	c.queueBlobs(tx.items[:written], tx.commits[0].Journal())
+	c.queueBlobs(tx.items[:written], tx.commits[0].Log())
 	for _, commit := range tx.commits {
 		if tx.settled || commit.Written == 0 && commit.Err != nil {
 			continue
@@ -254,7 +253,7 @@ func (tx *Tx) finish(err error) error {
 		if werr := commit.Wait(); werr != nil {
 			tx.files.end(werr)
 			tx.files = nil
-			if werr = c.recommit(commit, werr); werr != nil {
+			if werr = c.recover(commit, werr); werr != nil {
 				return werr
 			}
 		}
@@ -271,7 +270,7 @@ func (tx *Tx) finish(err error) error {
 	return err
 }
 
-func sizeOf(items []index.Item) (size int) {
+func sizeOf(items []Item) (size int) {
 	for _, it := range items {
 		size += len(it.Body)
 	}

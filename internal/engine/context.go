@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -32,24 +33,24 @@ const MainBranch = "main"
 type Context struct {
 	Store  *Store
 	Dir    *ctxfolder.Dir
-	Log    *index.Log
+	Index  *index.Index
 	Loader *loader.Loader
 	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
 	prepared uint64
+	named    bool // the name of the folder is durable; likewise
 
 	closing sync.Once
 	under   sync.WaitGroup // running operations
 
-	mu           sync.Mutex // guards metadata, folding and closed
+	mu           sync.Mutex // guards metadata, sealing and closed
 	closed       bool       // no operation may begin
 	metadata     *Metadata
-	journaled    *Metadata            // by the journals; nil before the context has the present format
+	journaled    *Metadata            // by the logs; nil before the context has the present format
 	projection   ctxfolder.Projection // the state of metadata.json
 	stamp        ctxfolder.Stamp
 	broken       error         // why metadata.json is unusable
 	wrote        bool          // something was appended through this handle
-	imported     bool          // an import through this handle ended
-	folding      chan struct{} // closed when the running fold ends
+	sealing      chan struct{} // closed when the running seal ends
 	blobQueue    blobQueue
 	messageFiles messageFiles
 
@@ -69,7 +70,11 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	if err := s.create(ctx, created); err != nil {
 		return nil, Wrap(Error{Op: "create", Context: created.ID}, err)
 	}
-	return s.Context(ctx, created.ID)
+	c, err := s.Context(ctx, created.ID)
+	if err == nil {
+		c.named = true // durably, by create
+	}
+	return c, err
 }
 
 // ChooseID gives the metadata of a new context its id, unless it has one. It fails with [ErrInvalid] where an external
@@ -95,13 +100,9 @@ func (s *Store) create(ctx context.Context, m *Metadata) error {
 	if err := s.Begin(m, func() error { return blobs.Hold(ctx) }); err != nil {
 		return err
 	}
-	begin, err := index.BeginFiles(m, s.id)
-	if err != nil {
-		return err
-	}
 	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
 	defer cancel()
-	return ctxfolder.Create(limited, s.FS, m, begin)
+	return ctxfolder.Create(limited, s.FS, m, func(folder vfs.FS) error { return index.Begin(index.FolderOf(s.id, m.ID, folder), m) })
 }
 
 // Begin makes m the metadata of a new context with one branch, "main", on an empty line. It moves the system prompt to
@@ -128,7 +129,7 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 	return err
 }
 
-// Context opens a context. It reads metadata.json, index.json and the end of the journal. It fails with [ErrNotExist].
+// Context opens a context. It reads metadata.json and the logs that are not sealed. It fails with [ErrNotExist].
 // If metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
 //
 // A legacy context in the store under that id is opened as [OpenLegacy] says.
@@ -192,8 +193,8 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{Store: s, Dir: dir}
-	c.Log = s.openLog(dir)
-	c.Loader = loader.New(dir, c.Log, s.Pool, s.Blobs, s.Options.Memory)
+	c.Index = c.openIndex()
+	c.Loader = loader.New(dir, c.Index, s.Pool, s.Blobs, s.Options.Memory)
 	if err := c.ReadMetadata(); err != nil {
 		_ = c.Close()
 		return nil, err
@@ -201,20 +202,24 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	return c, nil
 }
 
-func (s *Store) openLog(dir *ctxfolder.Dir) *index.Log {
-	o := s.Options
-	return index.Open(dir, index.Options{
-		FoldBytes: o.foldBytes, Relaxed: o.relaxed, Retain: o.retain, Payloads: payloadStore{s}, Wait: o.LockTimeout,
-		MakeFiles: func() { s.projector.run(writers) },
+func (c *Context) openIndex() *index.Index {
+	return index.Open(index.FolderOf(c.Store.id, c.Dir.ID, c.Dir.FS), index.Options{
+		Relaxed: c.Store.Options.relaxed, Full: c.Store.Options.fullLog(), Payloads: c.Store.keepPayloads, Cut: c.keepTail,
 	})
 }
 
-// Close waits for running operations, folds what was appended if that helps the next open, and releases the context. If
-// much was written since the last settle, it settles the journals too, so that the disk holds the messages about once.
-// Later calls fail with [ErrClosed], except for what is in memory, such as the metadata. An iteration ends with
-// ErrClosed at its next read, so its body may close the context. A function passed to [Context.Update] or another
-// operation must not: each would wait for the other. Payloads of messages that were read before stay readable if they
-// are in blobs. Closing again does nothing.
+// keepTail puts the torn end of a log into the trash before it goes.
+func (c *Context) keepTail(log string, tail []byte) error {
+	if len(bytes.Trim(tail, "\x00")) == 0 {
+		return nil
+	}
+	return ctxfolder.TrashBytes(c.Dir, ctxfolder.TrashTail, log, tail)
+}
+
+// Close waits for running operations, seals what was appended if that is much, and releases the context. Later calls fail
+// with [ErrClosed], except for what is in memory, such as the metadata. An iteration ends with ErrClosed at its next read,
+// so its body may close the context. A function passed to [Context.Update] or another operation must not: each would wait
+// for the other. Payloads of messages that were read before stay readable if they are in blobs. Closing again does nothing.
 func (c *Context) Close() (err error) {
 	c.closing.Do(func() { err = c.close() })
 	return err
@@ -228,19 +233,14 @@ func (c *Context) close() error {
 	c.mu.Lock()
 	wrote := c.wrote
 	c.mu.Unlock()
-	c.AwaitFold()
+	c.AwaitSeal()
 	missing := c.awaitFiles(writers)
 	c.PutBlobs()
-	if wrote && !c.Store.Options.noFold {
-		// A fold that fails only costs a longer journal.
-		switch {
-		case c.imported || c.Log.ShedDue(shedAtClose):
-			if c.shed() == nil {
-				missing = nil // it makes missing files
-			}
-		case c.Log.FoldDue(c.Store.Options.foldBytes / foldAtClose):
-			_ = c.fold()
-		}
+	switch {
+	case wrote && c.sealDue(sealInPause):
+		_ = c.seal(false) // one that fails only costs a longer log
+	case wrote:
+		c.summariseNow()
 	}
 	if missing != nil {
 		limited, cancel := context.WithTimeout(context.Background(), c.Store.Options.LockTimeout)
@@ -251,7 +251,8 @@ func (c *Context) close() error {
 	}
 	_ = c.flushProjection(context.Background()) // the next writer replaces a stale file
 	c.Loader.Close()
-	err := errors.Join(missing, c.Log.Close(), c.Dir.Close())
+	c.Index.Close()
+	err := errors.Join(missing, c.Dir.Close())
 	if c.release != nil {
 		c.release()
 	}
@@ -289,23 +290,19 @@ func (c *Context) ReadMetadata() error {
 		return nil
 	}
 	for { // until nothing in this process reads on or commits between the look and its result
-		committed, err := c.Log.Committed()
-		if err != nil {
-			return err
-		}
-		m, is, stamp, err := c.Log.Metadata()
+		m, committed, is, stamp, err := c.effectiveMetadata()
 		if m == nil {
 			return err
 		}
 		c.mu.Lock()
-		if now, nerr := c.Log.Committed(); nerr != nil || now != committed {
+		if now, nerr := c.Index.Metadata(); nerr != nil || now != committed {
 			c.mu.Unlock()
 			continue
 		}
 		c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, is, stamp, err
 		var access *fs.PathError
 		torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
-		if torn && committed != nil && !committed.IsBefore() {
+		if torn && committed != nil {
 			c.broken = nil
 		}
 		c.mu.Unlock()
@@ -313,10 +310,27 @@ func (c *Context) ReadMetadata() error {
 	}
 }
 
+// effectiveMetadata returns the metadata that counts: what was committed, with what a person changed in metadata.json.
+// With [ctxfolder.ProjectionUnusable], err is about metadata.json; m is nil if nothing replaces it.
+func (c *Context) effectiveMetadata() (m, committed *Metadata, is ctxfolder.Projection, stamp ctxfolder.Stamp, err error) {
+	for try := 0; ; try++ {
+		if committed, err = c.Index.Metadata(); err != nil {
+			return nil, nil, ctxfolder.ProjectionUnusable, stamp, err
+		}
+		m, is, stamp, err = c.Dir.EffectiveMetadata(committed)
+		if is != ctxfolder.ProjectionNewer || committed == nil || try > 0 {
+			return m, committed, is, stamp, err
+		}
+		if err := c.Index.Refresh(); err != nil { // another process committed meanwhile
+			return nil, nil, ctxfolder.ProjectionUnusable, stamp, err
+		}
+	}
+}
+
 // knownMetadata returns the version of metadata.json from which the handle has its metadata, if the log's metadata is
 // still the same.
 func (c *Context) knownMetadata() (stamp ctxfolder.Stamp, known bool) {
-	committed, err := c.Log.Committed()
+	committed, err := c.Index.Metadata()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.stamp, err == nil && c.metadata != nil && c.broken == nil && committed == c.journaled
@@ -336,7 +350,7 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
 // Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json
-// is no problem if a journal committed the metadata: a crash can tear the file, and the next write replaces it. One
+// is no problem if a log committed the metadata: a crash can tear the file, and the next write replaces it. One
 // that cannot be read may have edits.
 func (c *Context) Problem() error {
 	c.mu.Lock()
@@ -356,7 +370,7 @@ func (c *Context) refresh(ctx context.Context) error {
 		err = c.Dir.Check()
 	}
 	if err == nil {
-		err = c.Log.Refresh()
+		err = c.Index.Refresh()
 	}
 	if err == nil {
 		err = c.ReadMetadata()

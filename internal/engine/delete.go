@@ -33,7 +33,7 @@ func (c *Context) RemovalTime(m *Metadata) time.Time {
 	if m.UpdatedAt.After(at) {
 		at = m.UpdatedAt
 	}
-	if newest, err := c.Log.Newest(); err == nil && newest.After(at) {
+	if _, newest, err := c.Index.AllCounts(); err == nil && newest.After(at) {
 		at = newest
 	}
 	return at.UTC()

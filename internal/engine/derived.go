@@ -63,14 +63,17 @@ func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error 
 // ContextState is the state of a context's files at one look. Every commit changes it; an edit of a message by hand
 // does not.
 type ContextState struct {
-	Journal uint64 // the newest journal
-	Files   [3]fileState
-	At      int64 // when they were looked at, nanoseconds since 1970
+	Log   string       // the newest log
+	Files [3]fileState // the folder, metadata.json and the log
+	At    int64        // when they were looked at, nanoseconds since 1970
 }
+
+// Metadata returns the part of the state that an edit of metadata.json changes, and a seal does not.
+func (s *ContextState) Metadata() any { return s.Files[1] }
 
 // IsCurrent reports whether nothing can have been committed to a context since an earlier look.
 func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
-	if was == nil || was.Journal == 0 {
+	if was == nil || was.Log == "" {
 		return false
 	}
 	for _, f := range was.Files {
@@ -78,7 +81,7 @@ func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
 			return false // a later change can look the same
 		}
 	}
-	now, ok := s.fileStates(id, was.Journal)
+	now, ok := s.fileStates(id, was.Log)
 	return ok && now == was.Files
 }
 
@@ -112,20 +115,20 @@ func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) 
 
 // State returns the state of the context's files. What the context shows after the next refresh is at least as new.
 func (c *Context) State() (is ContextState) {
-	journal, err := c.Log.NewestJournal()
-	if err != nil || journal == 0 || !c.Store.isNewest(c.Dir.ID, journal) {
+	log, err := c.Index.NewestLog()
+	if err != nil || log == "" {
 		return is
 	}
-	files, ok := c.Store.fileStates(c.Dir.ID, journal)
+	files, ok := c.Store.fileStates(c.Dir.ID, log)
 	if !ok {
 		return is
 	}
-	return ContextState{Journal: journal, Files: files, At: c.Store.Now().UnixNano()}
+	return ContextState{Log: log, Files: files, At: c.Store.Now().UnixNano()}
 }
 
 // Spans returns the messages that a branch, or a removed line in its grace period, shows: for each line its own ones.
 func (c *Context) Spans(m *Metadata) (spans []loader.Span, err error) {
-	all, _, err := c.Log.AllCounts()
+	all, _, err := c.Index.AllCounts()
 	if err != nil {
 		return nil, err
 	}

@@ -5,10 +5,12 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
@@ -54,11 +56,11 @@ var (
 	// ErrUnexamined: a message could not be read, and may repeat the text of those that were to be removed for good.
 	ErrUnexamined = errors.New("a message could not be examined")
 	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
-	ErrDurability = index.ErrDurability
+	ErrDurability = journal.ErrDurability
 	// ErrNotLegacy: there is no legacy context to migrate, or the context did not come from one.
 	ErrNotLegacy = legacy.ErrNotLegacy
 	// ErrTooLarge: the message exceeds the store's limit, or its payloads exceed [MaxAttachmentBytes].
-	ErrTooLarge = index.ErrTooLarge
+	ErrTooLarge = loader.ErrTooLarge
 	// ErrMemoryLimit: the call would exceed [WithMemoryLimit]. It is an ErrTooLarge too. Streaming still works.
 	ErrMemoryLimit = loader.ErrMemoryLimit
 )
@@ -106,6 +108,9 @@ var sentinels = []struct{ below, here error }{
 	{blob.ErrPlace, ErrInvalid},
 	{legacy.ErrDamaged, ErrDamaged},
 	{legacy.ErrTooLarge, ErrTooLarge},
+	{journal.ErrVersion, ErrFormat},
+	{archive.ErrVersion, ErrFormat},
+	{message.ErrVersion, ErrFormat},
 }
 
 // Wrap turns an error of a package below into an [*Error].

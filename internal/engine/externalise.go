@@ -8,6 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
 )
@@ -61,7 +62,7 @@ const rewriteBatch = 64
 
 func (e *externaliser) run(ctx context.Context) error {
 	for _, line := range e.c.Current().Lines {
-		counts, ok, err := e.c.Log.Counts(line.ID)
+		counts, ok, err := e.c.Index.Counts(line.ID)
 		if err != nil {
 			return err
 		}
@@ -81,7 +82,7 @@ func (e *externaliser) run(ctx context.Context) error {
 func (e *externaliser) runBatch(ctx context.Context, line ctxfolder.Line, from int64) error {
 	defer e.blobs.Release()
 	span := loader.Span{Line: line.ID, Folder: line.Folder, From: from, To: from + rewriteBatch}
-	entries, err := e.c.Log.Entries(line.ID, span.From, span.To)
+	entries, err := e.c.Index.Entries(line.ID, span.From, span.To)
 	if err != nil {
 		return err
 	}
@@ -160,13 +161,13 @@ func (e *externaliser) rewrite(ctx context.Context, m *Message, d *PendingMessag
 // Crash order: as for a replacement. The old version has the same body, so it does not go to the trash.
 func (e *externaliser) replace(span loader.Span, changed []newForm) error {
 	c := e.c
-	var items []index.Item
+	var items []Item
 	var envelopes []*message.Envelope
-	added := map[index.Sum]bool{}
+	added := map[blob.Sum]bool{}
 	var counted ExternaliseResult
 	for i := range changed {
 		r := &changed[i]
-		now, err := c.Log.Entries(span.Line, r.entry.Position, r.entry.Position+1)
+		now, err := c.Index.Entries(span.Line, r.entry.Position, r.entry.Position+1)
 		if err != nil {
 			return err
 		}
@@ -183,7 +184,7 @@ func (e *externaliser) replace(span loader.Span, changed []newForm) error {
 		env.Body, env.Payloads, env.StoredAt = r.Stored, r.Refs, r.entry.Next()
 		items = c.addPayloads(items, r.Payloads, added)
 		raw := env.AppendTo(nil)
-		items = append(items, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: r.entry.Size})
+		items = append(items, MessageItem(journal.Replace, env, raw, r.entry.Size))
 		envelopes = append(envelopes, env)
 		counted.add(&r.entry, int64(len(raw)))
 	}
@@ -195,8 +196,8 @@ func (e *externaliser) replace(span loader.Span, changed []newForm) error {
 	}
 	e.done.Messages, e.done.Before, e.done.After = e.done.Messages+counted.Messages, e.done.Before+counted.Before, e.done.After+counted.After
 	for _, env := range envelopes {
-		// A missing file is no error: the journal holds the version, and the next settle makes the file.
-		_ = c.Dir.ReplaceMessage(span.Folder, env.FileID(), env.AppendTo(nil), env.StoredAt)
+		// A missing file is no error: readers take the version from the log.
+		_ = c.Dir.ReplaceMessage(span.Folder, env.ID, env.AppendTo(nil), env.StoredAt)
 	}
 	return nil
 }

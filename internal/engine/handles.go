@@ -161,7 +161,7 @@ func (t *handles) drop(id uuid.UUID, h *handle) (c *Context) {
 	return c
 }
 
-// shutLater closes a context that drop returned, since a fold takes its time.
+// shutLater closes a context that drop returned, since a seal takes its time.
 func (t *handles) shutLater(c *Context) {
 	if c != nil {
 		t.group.Go(func() { t.shut(c) })

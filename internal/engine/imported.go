@@ -15,7 +15,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -100,9 +100,9 @@ func (i *Imports) Has(ctx context.Context, h importer.History) bool {
 	}
 	noted := notedHistory{x.State, map[uuid.UUID]int{}}
 	for _, left := range x.Contexts {
-		is := index.Spot{Seq: left.Seq, Chain: left.Chain}
+		is := journal.Spot{Seq: left.Seq, Chain: left.Chain}
 		err := i.s.Use(ctx, left.ID, func(c *Context) error {
-			if at, err := c.Log.Spot(); err != nil || c.Legacy() != "" || at != is {
+			if at, err := c.Index.At(); err != nil || c.Legacy() != "" || at != is {
 				return errors.Join(errAnotherCommit, err)
 			}
 			return nil
@@ -203,7 +203,7 @@ type importedSpots struct {
 // context: then the histories of the run have to be read again.
 type importedSpot struct {
 	run int
-	at  index.Spot // zero if it is not known
+	at  journal.Spot // zero if it is not known
 }
 
 func (i *importedSpots) of(id uuid.UUID) importedSpot {
@@ -213,7 +213,7 @@ func (i *importedSpots) of(id uuid.UUID) importedSpot {
 }
 
 // advance notes that an import found a context at one commit, and left it at another one.
-func (i *importedSpots) advance(id uuid.UUID, from, to index.Spot) {
+func (i *importedSpots) advance(id uuid.UUID, from, to journal.Spot) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	is := i.all[id]
@@ -228,20 +228,20 @@ func (i *importedSpots) advance(id uuid.UUID, from, to index.Spot) {
 }
 
 // join returns the run that left a context at a commit.
-func (i *importedSpots) join(id uuid.UUID, at index.Spot) int {
+func (i *importedSpots) join(id uuid.UUID, at journal.Spot) int {
 	if i.of(id).at != at {
-		i.advance(id, index.Spot{}, at)
+		i.advance(id, journal.Spot{}, at)
 	}
 	return i.of(id).run
 }
 
 // left returns the commit at which the import leaves the context, zero if another writer changed a branch of it
 // meanwhile, other than by appending: then the store may lack records of the history.
-func (v *conversation) left(ctx context.Context) (none index.Spot) {
+func (v *conversation) left(ctx context.Context) (none journal.Spot) {
 	if v.lines == nil || v.c.Refresh(ctx) != nil {
 		return none
 	}
-	at, err := v.c.Log.Spot()
+	at, err := v.c.Index.At()
 	if err != nil {
 		return none
 	}
@@ -255,7 +255,7 @@ func (v *conversation) left(ctx context.Context) (none index.Spot) {
 			return none
 		}
 	}
-	if again, err := v.c.Log.Spot(); err != nil || again != at {
+	if again, err := v.c.Index.At(); err != nil || again != at {
 		return none
 	}
 	return at

@@ -12,7 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
 
@@ -42,15 +42,12 @@ func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Con
 // conversation is a context in the form that package importer takes.
 type conversation struct {
 	c     *Context
-	found index.Spot              // the commit at which the import found the context
+	found journal.Spot            // the commit at which the import found the context
 	lines map[string]importedLine // by branch
 }
 
 func (v *conversation) Close() error {
 	v.c.Store.imported.advance(v.c.Dir.ID, v.found, v.left(context.Background()))
-	v.c.mu.Lock()
-	v.c.imported = true
-	v.c.mu.Unlock()
 	return v.c.Close()
 }
 
@@ -59,7 +56,7 @@ func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) 
 		return nil, err
 	}
 	var err error
-	if v.found, err = v.c.Log.Spot(); err != nil {
+	if v.found, err = v.c.Index.At(); err != nil {
 		return nil, err
 	}
 	m := v.c.Current()

@@ -141,7 +141,7 @@ func (row *listRow) readLegacy(s *Store, name string) {
 	}
 	now, looked := s.legacyFileStates(name)
 	row.set(sum)
-	row.keep(before, now, looked, 0)
+	row.keep(before, now, looked, "")
 }
 
 func (s *Store) summariseLegacy(sum *Summary, name string) error {

@@ -27,7 +27,7 @@ type Summary struct {
 	ActiveBranch string
 	Messages     int64 // shown by at least one branch, each counted once
 	Bytes        int64 // of all its messages and of metadata.json
-	Archived     int64 // of these, those that are read from packs
+	Archived     int64 // of these, those of messages without files
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
 	Format       LegacyFormat // of a legacy context; empty otherwise
@@ -183,21 +183,21 @@ func (row *listRow) readContext(ctx context.Context, s *Store) {
 		return
 	}
 	defer c.Close()
-	journal, err := c.Log.NewestJournal()
-	if err != nil || journal == 0 {
+	log, err := c.Index.NewestLog()
+	if err != nil || log == "" {
 		row.set(c.Summary())
 		return
 	}
-	before, ok := s.fileStates(row.id, journal)
+	before, ok := s.fileStates(row.id, log)
 	// Everything read from here on is at least as new as the files examined.
 	if err := c.Refresh(ctx); err != nil {
 		row.fail(err)
 		return
 	}
 	row.set(c.Summary())
-	if newest, err := c.Log.NewestJournal(); ok && err == nil && newest == journal && s.isNewest(row.id, journal) {
-		now, ok := s.fileStates(row.id, journal)
-		row.keep(before, now, ok, journal)
+	if newest, err := c.Index.NewestLog(); ok && err == nil && newest == log {
+		now, ok := s.fileStates(row.id, log)
+		row.keep(before, now, ok, log)
 	}
 }
 
@@ -217,13 +217,16 @@ func (c *Context) Summary() Summary {
 
 // newestIn returns when the last message of a branch was stored, if that is later than a time. lines are those of the
 // branch, its own first.
-func (c *Context) newestIn(lines []branch.Segment, than int64) (int64, error) {
+func (c *Context) newestIn(lines []branch.Segment, than time.Time) (time.Time, error) {
 	for _, seg := range lines {
-		for e, err := range c.Log.All(context.Background(), seg.Line, max(seg.From, seg.To-1), seg.To) {
+		for e, err := range c.Index.All(context.Background(), seg.Line, max(seg.From, seg.To-1), seg.To) {
 			if err != nil {
 				return than, err
 			}
-			return max(than, e.At), nil
+			if at := e.StoredAt(); at.After(than) {
+				return at, nil
+			}
+			return than, nil
 		}
 	}
 	return than, nil
@@ -231,13 +234,13 @@ func (c *Context) newestIn(lines []branch.Segment, than int64) (int64, error) {
 
 // sizes adds the counts and sizes of the index to a summary.
 func (c *Context) sizes(m *Metadata, sum *Summary) error {
-	all, newest, err := c.Log.AllCounts()
+	all, newest, err := c.Index.AllCounts()
 	if err != nil {
 		return err
 	}
 	hasKinds := slices.ContainsFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" })
 	shown := map[uuid.UUID]int64{} // for each line, the end of what branches show of it
-	said := int64(0)               // when the newest message of the conversation was stored
+	var said time.Time             // when the newest message of the conversation was stored
 	for _, b := range m.Branches {
 		l, ok := m.Line(b.Line)
 		if !ok {
@@ -257,11 +260,7 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	for _, l := range m.Lines {
 		sum.Messages += max(shown[l.ID]-l.Base, 0)
 		sum.Bytes += all[l.ID].Bytes
-		archived, err := c.Log.Archived(l.ID)
-		if err != nil {
-			sum.Problem = err
-		}
-		sum.Archived += archived
+		sum.Archived += min(l.ArchivedBytes, all[l.ID].Bytes)
 	}
 	if b, err := m.Encode(); err == nil {
 		sum.Bytes += int64(len(b))
@@ -269,10 +268,9 @@ func (c *Context) sizes(m *Metadata, sum *Summary) error {
 	if hasKinds {
 		newest = said
 	}
-	at := time.Unix(0, newest).UTC()
-	if newest > 0 && at.After(sum.UpdatedAt) {
-		sum.UpdatedAt = at
+	if newest.After(sum.UpdatedAt) {
+		sum.UpdatedAt = newest
 	}
-	useOriginTimes(m, at, sum)
+	useOriginTimes(m, newest, sum)
 	return nil
 }

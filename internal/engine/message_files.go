@@ -8,9 +8,13 @@ import (
 	"io/fs"
 	"maps"
 	"sync"
+	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 )
 
@@ -20,28 +24,32 @@ import (
 type messageFiles struct {
 	mu      sync.Mutex
 	due     int   // batches whose files are to come
-	failure error // why a file could not be made since the last flush; the journal has its message
+	failure error // why a file could not be made since the last flush; the log has its message
 	checked bool  // the handle has made the files that a killed process left unmade
 }
 
 // fileBatch is a set of pending message files. A nil batch makes none.
 type fileBatch struct {
 	c       *Context
-	folders map[uuid.UUID]*ctxfolder.Folder // of the lines
+	folders map[uuid.UUID]string // of the lines
 	files   []messageFile
 	bytes   int
+
+	mu      sync.Mutex
+	touched []index.Entry // whose files are there, and not as they were made
 }
 
 // messageFile is a message file that is to come.
 type messageFile struct {
 	line  uuid.UUID
-	entry index.Entry
-	body  []byte // the envelope; nil if the journal has it, and the file may exist
+	id    uuid.UUID
+	at    time.Time   // of the commit
+	body  []byte      // the envelope; nil if it is to be read, and the file may exist
+	entry index.Entry // if it is to be read
 }
 
 // expectFiles opens a batch for files of lines, with the names of their folders, before their records are durable. The
-// caller holds the context's lock: so the files reach their folders even if a rename gives the names to others. If no
-// file can be made now, the next flush makes the files.
+// caller holds the context's lock. If no file can be made now, the next flush makes the files.
 func (c *Context) expectFiles(folders map[uuid.UUID]string) *fileBatch {
 	f := &c.messageFiles
 	f.mu.Lock()
@@ -53,32 +61,23 @@ func (c *Context) expectFiles(folders map[uuid.UUID]string) *fileBatch {
 		}
 	}
 	f.due++
-	b := &fileBatch{c: c, folders: make(map[uuid.UUID]*ctxfolder.Folder, len(folders))}
-	for id, name := range folders {
-		folder, err := c.Dir.OpenFolder(name)
-		if err != nil {
-			f.failure = cmp.Or(f.failure, err)
-			continue
-		}
-		b.folders[id] = folder
-	}
-	return b
+	return &fileBatch{c: c, folders: folders}
 }
 
 // take adds the files of what a commit wrote of items.
-func (b *fileBatch) take(items []index.Item, commit *index.Commit) {
+func (b *fileBatch) take(items []Item, written int) {
 	if b == nil {
 		return
 	}
-	for i := range commit.Written {
-		if items[i].Kind == index.KindAppend {
-			b.add(messageFile{items[i].Envelope.Line, commit.Entries[i], items[i].Body})
+	for i := range written {
+		if env := items[i].Envelope; items[i].Kind == journal.Add {
+			b.add(messageFile{line: env.Line, id: env.ID, at: env.StoredAt, body: items[i].Body})
 		}
 	}
 }
 
 func (b *fileBatch) add(f messageFile) {
-	if b != nil && b.folders[f.line] != nil {
+	if b != nil && b.folders[f.line] != "" {
 		b.files, b.bytes = append(b.files, f), b.bytes+len(f.body)
 	}
 }
@@ -100,9 +99,6 @@ func (b *fileBatch) end(failure error) {
 	if b == nil {
 		return
 	}
-	for _, folder := range b.folders {
-		folder.Release()
-	}
 	f := &b.c.messageFiles
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -115,26 +111,28 @@ func (b *fileBatch) end(failure error) {
 func (b *fileBatch) makeFile(f *messageFile) error {
 	folder := b.folders[f.line]
 	if f.body == nil {
-		if _, err := folder.Lstat(ctxfolder.MessageFile(f.entry.FileID())); !errors.Is(err, fs.ErrNotExist) {
+		info, err := b.c.Dir.StatMessage(folder, f.id)
+		if err == nil && !ctxfolder.Untouched(info, f.entry.Size, f.entry.StoredAt()) {
+			b.mu.Lock()
+			b.touched = append(b.touched, f.entry)
+			b.mu.Unlock()
+		}
+		if !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
-		record, ok := b.c.Log.ReadRecord(&f.entry)
-		if !ok {
-			return nil // reading the message reports this
+		raw, err := b.c.Index.ReadOne(&f.entry)
+		if err != nil {
+			return nil //nolint:nilerr // reading the message reports this
 		}
-		f.body = record
+		f.body = raw
 	}
-	err := folder.Create(f.entry.FileID(), f.body, f.entry.StoredAt())
-	if errors.Is(err, fs.ErrExist) {
-		return nil // it may be a newer version
-	}
-	if err != nil {
-		return fmt.Errorf("making the file of message %s: %w", f.entry.ID, err)
+	if err := b.c.Dir.CreateMessage(folder, f.id, f.body, f.at); err != nil { // a file that is there may be of a newer version
+		return fmt.Errorf("making the file of message %s: %w", f.id, err)
 	}
 	return nil
 }
 
-// unmade returns the messages that are not folded, until a commit of this handle has made their files: a process may
+// unmade returns the messages that are not sealed, until a commit of this handle has made their files: a process may
 // have been killed between a commit and its files. The caller holds the context's lock.
 func (c *Context) unmade() (map[uuid.UUID][]index.Entry, error) {
 	c.messageFiles.mu.Lock()
@@ -142,7 +140,7 @@ func (c *Context) unmade() (map[uuid.UUID][]index.Entry, error) {
 	if c.messageFiles.checked {
 		return nil, nil
 	}
-	return c.Log.UnfoldedNow()
+	return c.Index.Unsealed()
 }
 
 // queueUnmade leaves the files of what unmade returned to the projector. A commit that follows those messages is
@@ -154,17 +152,20 @@ func (c *Context) queueUnmade(b *fileBatch) {
 	b.queue()
 }
 
-// makeMissing makes the missing files of messages that are not folded, with so many workers.
-func (c *Context) makeMissing(ctx context.Context, workers int) error {
+// makeMissing makes the missing files of messages that are not sealed, with so many workers, and replaces those of older
+// versions. It returns the place up to which it did. A failure is kept for the next flush.
+func (c *Context) makeMissing(ctx context.Context, workers int) (made journal.Spot, err error) {
 	var b *fileBatch
 	var commit *index.Commit
-	err := c.Store.AcquireWith(ctx, func(ctx context.Context) (err error) {
-		commit, err = c.Log.Unfolded(ctx, func(entries map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) {
-			b = c.expectMissing(entries, folders)
-		})
+	err = c.Write(ctx, func(m *Metadata) error {
+		entries, err := c.Index.Unsealed()
+		if err == nil {
+			b, commit = c.expectMissing(entries, m), c.Index.Barrier()
+			made = commit.At
+		}
 		return err
 	})
-	if err == nil && b != nil && commit != nil {
+	if err == nil {
 		err = commit.Wait()
 	}
 	if err == nil {
@@ -172,19 +173,61 @@ func (c *Context) makeMissing(ctx context.Context, workers int) error {
 	} else {
 		b.end(nil)
 	}
-	return errors.Join(err, c.awaitFiles(workers))
+	err = errors.Join(err, c.awaitFiles(workers))
+	if err == nil && b != nil && len(b.touched) > 0 {
+		err = c.replaceStale(ctx, b.touched)
+	}
+	if err != nil {
+		c.keepFailure(err)
+	}
+	return made, err
 }
 
-// expectMissing opens a batch for files that may exist already.
-func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, folders map[uuid.UUID]string) *fileBatch {
+// replaceStale replaces those files that have an older version of a message: a writer was stopped before it did.
+func (c *Context) replaceStale(ctx context.Context, touched []index.Entry) error {
+	return c.Write(ctx, func(m *Metadata) error {
+		for i := range touched {
+			e := &touched[i]
+			line, ok := m.Line(e.Line)
+			if !ok {
+				continue
+			}
+			now, ok, err := c.Index.Entry(e.Line, e.Position)
+			if err != nil {
+				return err
+			}
+			if _, is, _ := views.Read(c.Dir, line.Folder, e); !ok || now.Seq != e.Seq || is != views.Stale {
+				continue
+			}
+			raw, err := c.Index.ReadOne(e)
+			if err == nil {
+				err = c.Dir.ReplaceMessage(line.Folder, e.ID, raw, e.StoredAt())
+			}
+			if err != nil {
+				return fmt.Errorf("replacing the file of message %s: %w", e.ID, err)
+			}
+		}
+		return nil
+	})
+}
+
+// expectMissing opens a batch for files that may exist already. Archived messages have none.
+func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, m *Metadata) *fileBatch {
+	folders := m.Folders()
 	maps.DeleteFunc(folders, func(line uuid.UUID, _ string) bool { return len(lines[line]) == 0 })
 	if len(folders) == 0 {
 		return nil
 	}
 	b := c.expectFiles(folders)
 	for line, entries := range lines {
+		archived := int64(0)
+		if l, ok := m.Line(line); ok {
+			archived = l.Archived
+		}
 		for _, e := range entries {
-			b.add(messageFile{line: line, entry: e})
+			if e.Gone == archive.Here && e.Position >= archived {
+				b.add(messageFile{line: line, id: e.ID, at: e.StoredAt(), entry: e})
+			}
 		}
 	}
 	return b
@@ -192,7 +235,7 @@ func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, folders map[u
 
 // Flush waits until every message of the context has its file. Files follow their commits a moment later; other
 // programs see all of them after Flush. It also writes files that a killed process had not written, or that could not
-// be made before. An error means that a file is missing, on a full disk for example; the journal has the message, and
+// be made before. An error means that a file is missing, on a full disk for example; the history has the message, and
 // Flush can be repeated.
 func (c *Context) Flush(ctx context.Context) error {
 	return Wrap(Error{Op: "flush", Context: c.Dir.ID}, c.use(func() error { return c.flush(ctx) }))
@@ -202,15 +245,8 @@ func (c *Context) flush(ctx context.Context) error {
 	if c.Store.ReadOnly {
 		return ErrReadOnly
 	}
-	before := c.awaitFiles(writers)
-	err := c.makeMissing(ctx, writers)
-	if err == nil && before != nil {
-		// Messages without files may be folded by now. A settle makes their files.
-		err = c.Store.AcquireWith(ctx, func(ctx context.Context) error { return c.Log.Fold(ctx, true) })
-	}
-	if err != nil {
-		c.keepFailure(err)
-	}
+	_ = c.awaitFiles(writers) // what could not be made is made now, unless somebody did and sealed its message
+	_, err := c.makeMissing(ctx, writers)
 	return errors.Join(err, c.flushProjection(ctx))
 }
 
@@ -218,6 +254,11 @@ func (c *Context) flush(ctx context.Context) error {
 // call.
 func (c *Context) awaitFiles(workers int) error {
 	c.Store.projector.run(workers)
+	return c.fileFailure()
+}
+
+// fileFailure returns why a file could not be made since the last call.
+func (c *Context) fileFailure() error {
 	f := &c.messageFiles
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -3,9 +3,9 @@ package engine
 import (
 	"cmp"
 	"context"
+	"math"
 	"time"
 
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/watch"
 	"github.com/google/uuid"
@@ -23,11 +23,10 @@ type Options struct {
 	relaxed     bool
 	readOnly    bool
 	LockTimeout time.Duration
-	foldBytes   int64
-	retain      int
+	sealBytes   int64
 	MaxMessage  int64
 	threshold   *int64 // nil: the store's setting
-	noFold      bool
+	noSeal      bool
 	pause       time.Duration
 	Clock       func() time.Time
 	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
@@ -41,7 +40,7 @@ func newOptions(opts []Option) Options {
 		Pool:        64 << 20,
 		Memory:      256 << 20,
 		LockTimeout: 10 * time.Second,
-		foldBytes:   index.DefaultFoldBytes,
+		sealBytes:   defaultSealBytes,
 		pause:       5 * time.Millisecond,
 		MaxMessage:  256 << 20,
 		Clock:       time.Now,
@@ -56,7 +55,7 @@ func newOptions(opts []Option) Options {
 type Durability int
 
 const (
-	// Full survives a power cut. One fdatasync of the journal has covered the message.
+	// Full survives a power cut. One fdatasync of the log has covered the message.
 	Full Durability = iota
 	// Relaxed survives the end of the process. A power cut may lose the newest messages; it harms no others.
 	Relaxed
@@ -70,7 +69,7 @@ const (
 	FilesBehind MessageFiles = iota
 	// FilesOnReturn makes the append wait for its files.
 	FilesOnReturn
-	// FilesHeld leaves the files to Flush, Close, folds and a full queue, so that tests meet commits without files.
+	// FilesHeld leaves the files to Flush, Close, seals and a full queue, so that tests meet commits without files.
 	FilesHeld
 )
 
@@ -86,7 +85,7 @@ func WithPool(bytes int64) Option { return func(o *Options) { o.Pool, o.pooled =
 
 // WithMemoryLimit bounds the expanded data that one call holds, in bytes. The default is 256 MiB. Data is compressed on
 // disk, so a small file can claim gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and
-// [ResolveAll] assemble, the payload of [Message.Payload], and the archived messages of [Branch.Load], [Branch.Range]
+// [ResolveAll] assemble, the payload of [Message.Payload], and the sealed messages of [Branch.Load], [Branch.Range]
 // and [Branch.Last]. While it assembles a body, the call may take twice the limit. Data beyond the limit fails with
 // [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so the limit does not affect
 // them.
@@ -98,11 +97,25 @@ func WithLockTimeout(d time.Duration) Option { return func(o *Options) { o.LockT
 // WithMaxMessage bounds one message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return func(o *Options) { o.MaxMessage = bytes } }
 
-// WithFoldBytes sets the journal size, in bytes, from which the store folds it into files and index when commits pause;
-// with four times as much it does not wait for a pause. The default is 512 KiB. With a negative size only
-// [Context.Fold] folds.
-func WithFoldBytes(bytes int64) Option {
-	return func(o *Options) { o.foldBytes, o.noFold = cmp.Or(max(bytes, 0), index.DefaultFoldBytes), bytes < 0 }
+// WithSealBytes sets the length of a log, in bytes, at which another one begins, so that the first is sealed. The default
+// is 1 MiB. With a negative length only [Context.Seal] seals.
+func WithSealBytes(bytes int64) Option {
+	return func(o *Options) { o.sealBytes, o.noSeal = cmp.Or(max(bytes, 0), defaultSealBytes), bytes < 0 }
+}
+
+const (
+	defaultSealBytes = 1 << 20
+	// sealInPause is the length of records, in bytes, from which a log is sealed when commits pause, or when the context is
+	// closed.
+	sealInPause = 64 << 10
+)
+
+// fullLog returns the length at which a log ends by itself, in bytes.
+func (o *Options) fullLog() int64 {
+	if o.noSeal {
+		return math.MaxInt64
+	}
+	return o.sealBytes
 }
 
 // WithTextThreshold sets the least length, in bytes, of a text in a message that moves to a blob: 0 moves every string,
@@ -131,6 +144,3 @@ func WithoutPause() Option { return func(o *Options) { o.pause = 0 } }
 
 // InOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
 func InOrder() Option { return func(o *Options) { o.inOrder = true } }
-
-// WithRetain sets how many folds a journal lives. With a negative number each fold begins a new one. It is for tests.
-func WithRetain(folds int) Option { return func(o *Options) { o.retain = folds } }

@@ -12,8 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 )
@@ -29,7 +28,7 @@ const (
 	// an option can override it. docs/DESIGN.md has the measurements.
 	DefaultTextThreshold = 16 << 10
 
-	// maxJournalPayload bounds a payload in the journal, in bytes. A larger one is made durable in a blob before the
+	// maxJournalPayload bounds a payload in the log, in bytes. A larger one is made durable in a blob before the
 	// record that refers to it.
 	maxJournalPayload = 64 << 10
 
@@ -55,26 +54,18 @@ func ResolveAll(ctx context.Context, messages []*Message) ([]json.RawMessage, er
 	return loader.Bodies(ctx, messages)
 }
 
-// payloadStore receives the payloads of a journal that is about to go.
-type payloadStore struct{ s *Store }
-
-var _ index.PayloadStore = payloadStore{}
-
-// Keep implements [index.PayloadStore].
-func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
-	blobs := BlobHold{Store: p.s}
+// keepPayloads stores the payloads of a log durably, before the log goes.
+func (s *Store) keepPayloads(payloads iter.Seq2[[]byte, error]) error {
+	blobs := BlobHold{Store: s}
 	defer blobs.Release()
 	if err := blobs.Hold(context.Background()); err != nil {
 		return err
 	}
-	for payload := range payloads {
-		var err error
-		if durable {
-			_, err = p.s.Blobs.Rewrite(payload)
-		} else {
-			_, _, err = p.s.Blobs.PutUnsynced(payload)
-		}
+	for payload, err := range payloads {
 		if err != nil {
+			return err
+		}
+		if _, err := s.Blobs.Rewrite(payload); err != nil {
 			return err
 		}
 	}
@@ -84,10 +75,10 @@ func (p payloadStore) Keep(payloads iter.Seq[[]byte], durable bool) error {
 // PendingMessage is a message before its commit.
 type PendingMessage struct {
 	Draft
-	Stored       []byte       // Body, with references
-	Refs         int          // number of references
-	payloadBytes int64        // size of their payloads
-	Payloads     []index.Item // small ones, for the journal
+	Stored       []byte // Body, with references
+	Refs         int    // number of references
+	payloadBytes int64  // size of their payloads
+	Payloads     []Item // small ones, for the log
 }
 
 // count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
@@ -114,11 +105,11 @@ func (s *Store) externalise(d *PendingMessage, threshold int64, hold func() erro
 	return err
 }
 
-// addPayloads appends to items the payloads that are neither in a live journal nor in added. It adds them to added, the
+// addPayloads appends to items the payloads that are neither in a live log nor in added. It adds them to added, the
 // set of payloads in items. The caller holds the context's lock.
-func (c *Context) addPayloads(items, payloads []index.Item, added map[index.Sum]bool) []index.Item {
+func (c *Context) addPayloads(items, payloads []Item, added map[blob.Sum]bool) []Item {
 	for _, p := range payloads {
-		if !added[p.Sum] && !c.Log.HasPayload(p.Sum) {
+		if !added[p.Sum] && !c.Index.HasPayload(p.Sum) {
 			added[p.Sum] = true
 			items = append(items, p)
 		}
@@ -140,8 +131,8 @@ func (s *Store) put(d *PendingMessage, hold func() error) func(payload []byte) (
 			return sum, err
 		}
 		sum := blob.SumOf(payload)
-		if !slices.ContainsFunc(d.Payloads, func(it index.Item) bool { return it.Sum == sum }) {
-			d.Payloads = append(d.Payloads, index.PayloadItem(sum, slices.Clone(payload)))
+		if !slices.ContainsFunc(d.Payloads, func(it Item) bool { return it.Sum == sum }) {
+			d.Payloads = append(d.Payloads, payloadItem(sum, slices.Clone(payload)))
 		}
 		return sum, nil
 	}
@@ -230,8 +221,8 @@ func (b *BlobHold) Release() {
 // PutBlobs makes the blobs now that wait for a moment without appends.
 func (c *Context) PutBlobs() { c.blobQueue.run(c) }
 
-// blobQueue makes blobs of payloads in the journal after a moment without appends, since making one takes as long as an
-// append. So a blob appears shortly after the append, and at the latest when the context is closed. The settle makes
+// blobQueue makes blobs of payloads in the log after a moment without appends, since making one takes as long as an
+// append. So a blob appears shortly after the append, and at the latest when the context is closed. The seal makes
 // the blobs of payloads beyond the bound.
 type blobQueue struct {
 	mu       sync.Mutex
@@ -242,9 +233,9 @@ type blobQueue struct {
 	making sync.Mutex // held while blobs are made
 }
 
-// queuedPayload is a payload without a blob, and the journal that holds it.
+// queuedPayload is a payload without a blob, and the log that holds it.
 type queuedPayload struct {
-	journal uint64
+	log     string
 	payload []byte
 }
 
@@ -256,13 +247,13 @@ const (
 )
 
 // queueBlobs queues the payloads among items written to a journal.
-func (c *Context) queueBlobs(items []index.Item, journal uint64) {
+func (c *Context) queueBlobs(items []Item, log string) {
 	p := &c.blobQueue
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, it := range items {
-		if it.Kind == index.KindPayload && p.size+len(it.Payload) <= maxQueuedBytes {
-			p.payloads, p.size = append(p.payloads, queuedPayload{journal, it.Payload}), p.size+len(it.Payload)
+		if it.Kind == journal.Payload && p.size+len(it.Payload) <= maxQueuedBytes {
+			p.payloads, p.size = append(p.payloads, queuedPayload{log, it.Payload}), p.size+len(it.Payload)
 		}
 	}
 	switch {
@@ -274,8 +265,8 @@ func (c *Context) queueBlobs(items []index.Item, journal uint64) {
 	}
 }
 
-// run makes the waiting blobs. A failure is no error: the journal has the payload. If the journal is gone, the blob was
-// made and may have been erased since: an erase removes the journal before it takes the lock on blobs.
+// run makes the waiting blobs. A failure is no error: the log has the payload. If the log is gone, the blob was
+// made and may have been erased since: an erase removes the log before it takes the lock on blobs.
 func (p *blobQueue) run(c *Context) {
 	p.making.Lock()
 	defer p.making.Unlock()
@@ -296,7 +287,7 @@ func (p *blobQueue) run(c *Context) {
 		return
 	}
 	for _, w := range waiting {
-		if now, err := vfs.LstatNumbers(c.Dir.FS, ctxfolder.JournalFile(w.journal)); err == nil && now[0] != nil {
+		if _, err := c.Dir.FS.Lstat(w.log); err == nil {
 			_, _, _ = c.Store.Blobs.PutUnsynced(w.payload)
 		}
 	}

@@ -78,16 +78,6 @@ func (c *Context) settleProjection() error {
 	return nil
 }
 
-// foldEdited folds after edits of metadata.json were taken in. It leaves an unusable file alone: somebody may be writing it.
-func (c *Context) foldEdited(ctx context.Context, fold func(ctx context.Context) error) error {
-	if c.ReadMetadata() == nil && c.projectionNow() == ctxfolder.ProjectionEdited {
-		if err := c.Write(ctx, func(*Metadata) error { return nil }); err != nil {
-			return err
-		}
-	}
-	return fold(ctx)
-}
-
 // projectionNow returns the state of metadata.json as this handle knows it.
 func (c *Context) projectionNow() ctxfolder.Projection {
 	c.mu.Lock()

@@ -12,7 +12,7 @@ import (
 // projector makes the message files of a store behind the commits. It works in bursts, when commits pause: beside the
 // syncs of appends, each file alone costs an append more than its share of a burst does.
 //
-// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the journals have it,
+// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the log has it,
 // and the next writer makes the files (see [Context.unmade]).
 type projector struct {
 	mu      sync.Mutex
@@ -116,7 +116,7 @@ const (
 	background = 1
 )
 
-// run makes the files that wait, and returns when they are made, those of a running burst included. It leaves folds that
+// run makes the files that wait, and returns when they are made, those of a running burst included. It leaves seals that
 // are due to the background.
 func (p *projector) run(workers int) {
 	p.making.Lock()
@@ -144,7 +144,7 @@ func (p *projector) run(workers int) {
 		written[c] = true
 	}
 	for c := range written {
-		c.foldIfDue(c.Store.Options.foldBytes)
+		c.sealIfDue()
 	}
 }
 

@@ -18,6 +18,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -44,13 +45,13 @@ func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blo
 		EachMention(b.SystemPrompt, f)
 	}
 	for _, line := range m.Lines {
-		counts, ok, err := c.Log.Counts(line.ID)
+		counts, ok, err := c.Index.Counts(line.ID)
 		if err != nil {
 			return nil, err
 		}
 		if ok && (edited || counts.Referring > 0) {
 			span := loader.Span{Line: line.ID, Folder: line.Folder, From: counts.Base, To: counts.End()}
-			lost, err := c.referencesOf(ctx, span, edited, func(e *index.Entry) func(blob.Sum) { return c.OutsidePacks(e, f) })
+			lost, err := c.referencesOf(ctx, span, edited, f)
 			if err != nil {
 				return nil, err
 			}
@@ -60,17 +61,18 @@ func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blo
 	return unread, nil
 }
 
-// referencesOf calls what f returns for a message for each of the message's references.
-func (c *Context) referencesOf(
-	ctx context.Context, span loader.Span, edited bool, f func(e *index.Entry) func(blob.Sum),
-) (unread, err error) {
-	for e, err := range c.Log.All(ctx, span.Line, span.From, span.To) {
+// referencesOf calls f for each reference of a message.
+func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited bool, f func(blob.Sum)) (unread, err error) {
+	for e, err := range c.Index.All(ctx, span.Line, span.From, span.To) {
 		if err != nil {
 			return nil, err
 		}
-		if e.Lost != "" {
-			if _, err := c.Dir.StatMessage(span.Folder, e.FileID()); errors.Is(err, fs.ErrNotExist) {
-				continue // the message is gone for good, with its references
+		if e.Gone != archive.Here {
+			if _, err := c.Dir.StatMessage(span.Folder, e.ID); errors.Is(err, fs.ErrNotExist) {
+				if e.IsLost() && !e.IsSealed() { // else the message is gone for good, with its references
+					unread = cmp.Or(unread, fmt.Errorf("%w: message %d of line %s", ErrDamaged, e.Position, e.Line))
+				}
+				continue
 			}
 		}
 		if c.Store.Exclusions.hasMessage(c.Dir.ID, e.ID) {
@@ -79,31 +81,40 @@ func (c *Context) referencesOf(
 		if e.Payloads == 0 && !edited {
 			continue
 		}
-		if e.Payloads == 0 {
-			info, err := c.Dir.StatMessage(span.Folder, e.FileID())
-			if errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
-				continue
-			}
+		untouched := !edited || c.isUntouched(span, e)
+		if e.Payloads == 0 && untouched {
+			continue
 		}
 		m, err := c.Loader.Load(ctx, span, e)
 		if err != nil {
 			return nil, err
 		}
 		if m.Unavailable == nil {
-			EachMention(m.Stored, f(e))
+			EachMention(m.Stored, f)
 		} else if e.Payloads > 0 && unread == nil {
 			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
+		}
+		if !untouched && !m.Edited {
+			if _, _, err := views.Read(c.Dir, span.Folder, e); vfs.IsFault(err) { // nobody knows whether it was edited
+				unread = cmp.Or(unread, err)
+			}
 		}
 	}
 	return unread, nil
 }
 
+// isUntouched reports whether the file of a message was not edited, as far as its size and time say.
+func (c *Context) isUntouched(span loader.Span, e *index.Entry) bool {
+	info, err := c.Dir.StatMessage(span.Folder, e.ID)
+	return errors.Is(err, fs.ErrNotExist) || err == nil && ctxfolder.Untouched(info, e.Size, e.StoredAt())
+}
+
 // ReferencesBeyond calls f for each blob to which a message refers at its line's position in ends or behind it, from the
-// first one on where ends has none. Unlike [Context.References] it counts payloads that packs have, too: blobs of them
+// first one on where ends has none. Unlike [Context.References] it counts payloads that logs have, too: blobs of them
 // may be left. It continues after an unreadable message and returns the error in unread.
 func (c *Context) ReferencesBeyond(ctx context.Context, ends map[uuid.UUID]int64, f func(blob.Sum)) (unread, err error) {
 	for _, line := range c.Current().Lines {
-		counts, ok, err := c.Log.Counts(line.ID)
+		counts, ok, err := c.Index.Counts(line.ID)
 		if err != nil {
 			return nil, err
 		}
@@ -111,29 +122,13 @@ func (c *Context) ReferencesBeyond(ctx context.Context, ends map[uuid.UUID]int64
 		if !ok || span.From >= span.To {
 			continue
 		}
-		lost, err := c.referencesOf(ctx, span, true, func(*index.Entry) func(blob.Sum) { return f })
+		lost, err := c.referencesOf(ctx, span, true, f)
 		if err != nil {
 			return nil, err
 		}
 		unread = cmp.Or(unread, lost)
 	}
 	return unread, nil
-}
-
-// OutsidePacks returns the function to call for the references of a message: payloads in packs need no blob. If a blob
-// exists as well, outside reads the pack's payload: a damaged one must not cost the blob.
-func (c *Context) OutsidePacks(e *index.Entry, f func(blob.Sum)) func(blob.Sum) {
-	if e.Pack == uuid.Nil {
-		return f
-	}
-	return func(sum blob.Sum) {
-		if c.Log.HasArchivedPayload(index.Sum(sum)) {
-			if _, err := c.Store.FS.Lstat(blob.Path(sum)); err != nil || c.Log.ArchivedPayload(index.Sum(sum)) != nil {
-				return
-			}
-		}
-		f(sum)
-	}
 }
 
 // EachMention calls f for each blob to which stored may refer.
@@ -144,7 +139,7 @@ func EachMention(stored []byte, f func(blob.Sum)) {
 }
 
 // ReferencesInTrash calls f for each blob to which the files of the context's trash may refer: messages of lines, old
-// versions, damaged files, cut journals.
+// versions, damaged files, cut logs.
 func (c *Context) ReferencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) error {
 	for _, e := range entries {
 		err := walkFile(c.Dir.FS, ctxfolder.Trash, e, func(path string) error {
@@ -160,13 +155,13 @@ func (c *Context) ReferencesInTrash(entries []fs.DirEntry, f func(blob.Sum)) err
 	return nil
 }
 
-// EachMentionInFile calls f for each blob to which a file of any size, or a message in a pack, may refer. A missing
+// EachMentionInFile calls f for each blob to which a file of any size, or a message in a segment, may refer. A missing
 // file refers to none. A reference does not span a hole in the file.
-func EachMentionInFile(fsys vfs.FS, path string, f func(blob.Sum)) error {
-	if IsPack(path) {
-		return eachMentionInPack(fsys, path, f)
+func EachMentionInFile(fsys vfs.FS, name string, f func(blob.Sum)) error {
+	if _, is := archive.ParseName(path.Base(name)); is {
+		return eachMentionInSegment(fsys, name, f)
 	}
-	file, err := fsys.OpenFile(path, os.O_RDONLY)
+	file, err := fsys.OpenFile(name, os.O_RDONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
@@ -188,20 +183,25 @@ func EachMentionInFile(fsys vfs.FS, path string, f func(blob.Sum)) error {
 	return nil
 }
 
-func eachMentionInPack(fsys vfs.FS, p string, f func(blob.Sum)) error {
-	folder, err := fsys.Sub(path.Dir(p))
+func eachMentionInSegment(fsys vfs.FS, name string, f func(blob.Sum)) error {
+	folder, err := fsys.Sub(path.Dir(name))
 	if err != nil {
 		return err
 	}
 	defer folder.Close()
-	for found, err := range archive.Scan(folder, path.Base(p)) {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
+	s, err := archive.Salvage(folder, path.Base(name))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for found, err := range s.Envelopes() {
 		if err != nil {
 			return err
 		}
-		EachMention(found.Envelope, f)
+		EachMention(found, f)
 	}
 	return nil
 }
@@ -235,7 +235,7 @@ func walkFile(fsys vfs.FS, folder string, e fs.DirEntry, f func(path string) err
 }
 
 // Files yields the paths, relative to the store's folder, of all files needed to read a context: a copy of them is a
-// store with this context. Unless the store is read-only, Files first folds what only journals hold.
+// store with this context. Unless the store is read-only, Files first seals what only logs have.
 func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 	return func(yield func(string, error) bool) {
 		paths, err := Use(c, func() ([]string, error) { return c.files(ctx) })
@@ -252,7 +252,7 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 
 func (c *Context) files(ctx context.Context) ([]string, error) {
 	if !c.Store.ReadOnly {
-		if err := c.Log.Fold(ctx, true); err != nil && !errors.Is(err, syscall.EROFS) {
+		if err := c.sealAll(ctx); err != nil && !errors.Is(err, syscall.EROFS) {
 			return nil, err
 		}
 	}
@@ -262,7 +262,7 @@ func (c *Context) files(ctx context.Context) ([]string, error) {
 	id := c.Dir.ID.String()
 	paths := []string{StoreFile}
 	err := WalkFiles(c.Store.FS, id, func(path string) error {
-		if name := path[len(id)+1:]; ctxfolder.Needed(name) {
+		if name := path[len(id)+1:]; index.IsNeeded(name) {
 			paths = append(paths, path)
 		}
 		return nil
@@ -302,12 +302,6 @@ func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 		return err
 	})
 	return size, Wrap(Error{Op: "measure", Context: c.Dir.ID}, err)
-}
-
-// IsPack reports whether a file in the trash has the name of a pack.
-func IsPack(p string) bool {
-	_, ok := archive.ParseFileName(path.Base(p))
-	return ok
 }
 
 // Exclusions is what a dry run of an erase takes as gone.

@@ -10,6 +10,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -91,7 +93,7 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 		return err
 	}
 	if old == nil {
-		if env.Prev, env.File, err = c.MakeRoom(tx.m, at); err != nil {
+		if env.Prev, err = c.MakeRoom(tx.m, at); err != nil {
 			return err
 		}
 	}
@@ -134,12 +136,12 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 	if !errors.Is(why, ErrDamaged) && !errors.Is(why, fs.ErrNotExist) {
 		return why // the message may be whole, and the draft may differ from it
 	}
-	prev, file, err := tx.c.MakeRoom(tx.m, at)
+	prev, err := tx.c.MakeRoom(tx.m, at)
 	if err != nil {
 		return err
 	}
 	tx.supersede(at, nil, &message.Envelope{
-		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, File: file, StoredAt: at.Entry.Next(), Branch: name,
+		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, StoredAt: at.Entry.Next(), Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats, Source: d.Source,
 		Body: d.Stored, Payloads: d.Refs, References: d.kept(nil),
 	}, d)
@@ -150,42 +152,36 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 // put its older version over a newer one.
 func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingMessage) {
 	raw := env.AppendTo(nil)
-	tx.put(d.Payloads, index.Item{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.Entry.Size}, nil)
+	tx.put(d.Payloads, MessageItem(journal.Replace, env, raw, at.Entry.Size), nil)
 	stored := &BatchResult{AppendResult: AppendResult{ID: env.ID, Position: env.Position}}
 	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{at.Span.Line, d, stored})
 	tx.durable = append(tx.durable, func() { tx.c.superseded(at, old, env, raw) })
 }
 
-// MakeRoom prepares another version of an unavailable message. It returns the id of the previous message, and the name
-// of the file where that differs from the id. A damaged file moves to the trash.
-func (c *Context) MakeRoom(m *Metadata, at Place) (prev, file uuid.UUID, err error) {
+// MakeRoom prepares another version of an unavailable message. It returns the id of the previous message. A damaged file
+// moves to the trash.
+func (c *Context) MakeRoom(m *Metadata, at Place) (prev uuid.UUID, err error) {
 	line, ok := m.Line(at.Span.Line)
 	if !ok {
-		return prev, file, fmt.Errorf("%w: line %s is missing", ErrMetadata, at.Span.Line)
+		return prev, fmt.Errorf("%w: line %s is missing", ErrMetadata, at.Span.Line)
 	}
 	if prev, err = c.IDBefore(m, line.ID, at.Entry.Position); err != nil {
-		return prev, file, err
+		return prev, err
 	}
-	_, is, why := c.Log.ReadFile(line.ID, &at.Entry, line.Folder)
-	if is == index.FileDamaged {
-		if err := c.Dir.SetAside(c.Dir.MessagePath(line.Folder, at.Entry.FileID())); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return prev, file, err
+	if _, is, _ := views.Read(c.Dir, line.Folder, &at.Entry); is == views.Damaged {
+		err = c.Dir.SetAside(c.Dir.MessagePath(line.Folder, at.Entry.ID))
+		if errors.Is(err, fs.ErrNotExist) {
+			err = nil
 		}
 	}
-	taken := errors.Is(why, index.ErrTaken)
-	if at.Entry.Lost == "" && !taken {
-		return prev, at.Entry.File, nil
-	}
-	// The row of a lost message does not contain the file's name.
-	file, err = c.FileFor(m, line, at.Entry.ID, !taken)
-	return prev, file, err
+	return prev, err
 }
 
 // Supersede commits another version of a message, after the payloads it needs, and makes its file. An old version goes
 // to trash. The caller holds the lock.
-func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payloads []index.Item) error {
+func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payloads []Item) error {
 	raw := env.AppendTo(nil)
-	items := slices.Concat(payloads, []index.Item{{Kind: index.KindReplace, Envelope: env, Body: raw, Was: at.Entry.Size}})
+	items := slices.Concat(payloads, []Item{MessageItem(journal.Replace, env, raw, at.Entry.Size)})
 	if err := c.commit(items); err != nil {
 		return err
 	}
@@ -193,30 +189,35 @@ func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payload
 	return nil
 }
 
-// superseded makes the file of a version that is committed. An old version goes to trash. The caller holds the lock.
+// superseded makes the file of a version that is committed, unless the message is archived. An old version goes to trash.
+// The caller holds the lock.
 func (c *Context) superseded(at Place, old []byte, env *message.Envelope, raw []byte) {
 	if old != nil {
 		_ = c.Dir.TrashVersion(at.Span.Line, at.Entry.Position, old, env.StoredAt)
 	}
-	// A file that cannot be made is no error: the journal holds the version, and the next fold makes the file.
-	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.FileID(), raw, env.StoredAt)
+	if l, ok := c.Current().Line(at.Span.Line); ok && at.Entry.Position < l.Archived {
+		_ = c.Dir.FS.Remove(c.Dir.MessagePath(at.Span.Folder, env.ID)) // of an edit; readers find it stale
+		return
+	}
+	// A file that cannot be made is no error: the log has the version, and readers take it from there.
+	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.ID, raw, env.StoredAt)
 }
 
-// commit writes items to the journal and waits until they are durable. The caller holds the lock.
-func (c *Context) commit(items []index.Item) error {
-	return c.commitNow(c.Log.Append(items), items, (*index.Commit).Wait)
+// commit writes items to the log and waits until they are durable. The caller holds the lock.
+func (c *Context) commit(items []Item) error {
+	return c.commitNow(c.append(items, false), items, (*index.Commit).Wait)
 }
 
 // CommitDurably is commit, regardless of the store's durability option.
-func (c *Context) CommitDurably(items []index.Item) error {
-	return c.commitNow(c.Log.Append(items), items, (*index.Commit).Sync)
+func (c *Context) CommitDurably(items []Item) error {
+	return c.commitNow(c.append(items, false), items, (*index.Commit).Sync)
 }
 
-func (c *Context) commitNow(commit *index.Commit, items []index.Item, wait func(*index.Commit) error) error {
+func (c *Context) commitNow(commit *index.Commit, items []Item, wait func(*index.Commit) error) error {
 	if commit.Err != nil {
 		return commit.Err
 	}
-	c.queueBlobs(items, commit.Journal())
+	c.queueBlobs(items, commit.Log())
 	return c.wait(commit, wait)
 }
 
@@ -226,9 +227,8 @@ func (c *Context) wait(commit *index.Commit, wait func(*index.Commit) error) err
 	if err == nil {
 		return nil
 	}
-	ok, rerr := c.Log.Recommit(commit)
-	if ok {
-		return nil
+	if rerr := c.Index.Recover(commit); rerr != nil {
+		return errors.Join(err, rerr)
 	}
-	return errors.Join(err, rerr)
+	return nil
 }

@@ -14,7 +14,7 @@
 // a position of another line and copies nothing. No operation on one branch changes what another branch shows, and none
 // destroys a message.
 //
-// When an append returns, the message is durable: one fdatasync of the context's journal has covered it. Other
+// When an append returns, the message is durable: one fdatasync of the context's log has covered it. Other
 // processes may append to the same context at the same time. Readers take no lock. A reader may see a message shortly
 // before it is durable.
 //

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"errors"
-	"io/fs"
 	"maps"
 	"strings"
 	"sync"
@@ -51,11 +49,11 @@ type cachedSummary struct {
 	row    atomic.Pointer[summaryRow] // line, decoded; nil until a list needs it
 }
 
-// summaryRow is a summary and the state of its files: the context's folder, metadata.json and the newest journal.
-// Every commit changes the journal; every other change of the index, and every new journal, changes the folder.
+// summaryRow is a summary and the state of its files: the context's folder, metadata.json and the newest log. Every commit
+// changes the log, and every new log the folder.
 type summaryRow struct {
 	Context  uuid.UUID         `json:"context"`
-	Journal  uint64            `json:"journal"` // 0 for a legacy context
+	Log      string            `json:"log"` // empty for a legacy context
 	Labels   map[string]string `json:"labels,omitempty"`
 	Files    string            `json:"files"` // see appendStates
 	Title    string            `json:"title"`
@@ -140,8 +138,8 @@ func resolutionOf(at int64) time.Duration {
 func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < resolutionOf(at) }
 
 // fileStates returns the present state of a context's files. ok is false when one is missing.
-func (s *Store) fileStates(id uuid.UUID, journal uint64) (files [3]fileState, ok bool) {
-	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, ctxfolder.JournalFile(journal))
+func (s *Store) fileStates(id uuid.UUID, log string) (files [3]fileState, ok bool) {
+	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, log)
 	if err != nil {
 		return files, false
 	}
@@ -154,20 +152,13 @@ func (s *Store) fileStates(id uuid.UUID, journal uint64) (files [3]fileState, ok
 	return files, true
 }
 
-// isNewest reports whether a context has no newer journal, not even a blank one: a journal can begin in blank space
-// without a change of the folder.
-func (s *Store) isNewest(id uuid.UUID, journal uint64) bool {
-	_, err := s.FS.Lstat(id.String() + "/" + ctxfolder.JournalFile(journal+1))
-	return errors.Is(err, fs.ErrNotExist)
-}
-
 // current returns a row of the cache, nil if there is none or the context's files changed.
 func (s *Store) current(cached *cachedSummary) *summaryRow {
 	r := cached.decoded()
 	if r == nil || r.Format != "" {
 		return nil
 	}
-	if now, ok := s.fileStates(r.Context, r.Journal); !ok || !r.isOf(now) {
+	if now, ok := s.fileStates(r.Context, r.Log); !ok || !r.isOf(now) {
 		return nil
 	}
 	return r
@@ -199,7 +190,7 @@ func (s *Store) legacyFileStates(name string) (files [3]fileState, ok bool) {
 }
 
 // keep caches a row, unless its files changed meanwhile, or so recently that a later change could look the same.
-func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
+func (row *listRow) keep(before, now [3]fileState, ok bool, log string) {
 	sum := row.sum
 	if !ok || now != before || sum.Problem != nil {
 		return
@@ -210,7 +201,7 @@ func (row *listRow) keep(before, now [3]fileState, ok bool, journal uint64) {
 		}
 	}
 	r := &summaryRow{
-		Context: sum.ID, Journal: journal, Files: string(appendStates(nil, now[:]...)),
+		Context: sum.ID, Log: log, Files: string(appendStates(nil, now[:]...)),
 		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),

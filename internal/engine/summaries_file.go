@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -33,7 +32,7 @@ type summariesHead struct {
 // encode returns the line. Its length is always the same.
 func (h *summariesHead) encode(store uuid.UUID) []byte {
 	return fmt.Appendf(nil, `{"ctxdir":%q,"store":%q,"check":%q,"checked":"%016x","missed":"%016x","folder":%q}`,
-		summariesVersion, store, index.Hex(h.check), uint64(h.checked), h.missed, appendStates(nil, h.folder))
+		summariesVersion, store, hexSum(h.check), uint64(h.checked), h.missed, appendStates(nil, h.folder))
 }
 
 // decodeHead returns the head that encodes as a line.
@@ -97,12 +96,12 @@ func (s *Store) parseSummaries() (known summaries, seen changesSeen, head summar
 
 // cut sets the row's line, and decodes the context and no more. ok is false if the line does not begin as it must.
 func (r *cachedSummary) cut(line []byte) (ok bool) {
-	const before, after = `{"context":"`, `","journal":`
-	const text, journal = len(before), len(before) + 36 + len(after)
-	if len(line) < journal || string(line[:text]) != before || string(line[text+36:journal]) != after {
+	const before, after = `{"context":"`, `","log":`
+	const text, log = len(before), len(before) + 36 + len(after)
+	if len(line) < log || string(line[:text]) != before || string(line[text+36:log]) != after {
 		return false
 	}
-	r.line, r.rest = line, journal+bytes.IndexByte(line[journal:], ',')+1
+	r.line, r.rest = line, log+bytes.IndexByte(line[log:], ',')+1
 	return r.id.UnmarshalText(line[text:text+36]) == nil
 }
 
@@ -209,3 +208,6 @@ func (s *Store) writeHead() {
 		_, _ = f.WriteAt(line, 0)
 	}
 }
+
+// hexSum formats a sum as the file has it.
+func hexSum(sum uint64) string { return fmt.Sprintf("%016x", sum) }

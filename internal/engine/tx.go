@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -24,16 +25,17 @@ type Tx struct {
 
 	m       *Metadata // as this commit leaves it
 	changed bool      // m is a changed copy
+	upkeep  bool      // which shows nothing new: the time of the last change stays
 	failure error     // of the first method that failed
 
-	items    []index.Item
+	items    []Item
 	of       []*BatchResult // the result of each item; nil for a payload
 	results  []*BatchResult // of all appended messages
 	existed  []*BatchResult // of those that are stored already
 	stored   map[*BatchResult]bool
 	lines    map[uuid.UUID]*txLine
 	fresh    map[uuid.UUID][]freshMessage // by id; several lines can have one
-	payloads map[index.Sum]bool           // in items
+	payloads map[blob.Sum]bool            // in items
 	durable  []func()                     // to call under the lock when the commit is durable
 
 	commits []*index.Commit
@@ -46,7 +48,7 @@ type Tx struct {
 func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
 		commitOptions: tx.commitOptions, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
-		stored: map[*BatchResult]bool{}, payloads: map[index.Sum]bool{}, fresh: map[uuid.UUID][]freshMessage{},
+		stored: map[*BatchResult]bool{}, payloads: map[blob.Sum]bool{}, fresh: map[uuid.UUID][]freshMessage{},
 		lines: map[uuid.UUID]*txLine{},
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -77,7 +78,7 @@ func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results
 func (tx *Tx) addOne(
 	name string, line *ctxfolder.Line, d *PendingMessage, r *BatchResult, next int64, prev uuid.UUID, now time.Time,
 ) error {
-	there, free, err := tx.findExisting(name, line.ID, d, r)
+	there, err := tx.findExisting(name, line.ID, d, r)
 	if err != nil {
 		return err
 	}
@@ -90,21 +91,14 @@ func (tx *Tx) addOne(
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats,
 		Source: d.Source, Body: d.Stored, References: d.kept(nil), Payloads: d.Refs,
 	}
-	elsewhere := len(tx.fresh[d.ID]) > 0
-	switch {
-	case env.ID == uuid.Nil:
-		env.ID, err = uuid.NewV7()
-	case elsewhere: // another line of this commit has the id, perhaps in the same folder
-		env.File = message.DerivedID(line.ID, d.ID.String())
-	default:
-		env.File, err = tx.c.FileFor(tx.m, line, env.ID, free)
-	}
-	if err != nil {
-		return err
+	if env.ID == uuid.Nil {
+		if env.ID, err = uuid.NewV7(); err != nil {
+			return err
+		}
 	}
 	raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
 	env.Body, env.Source, env.References = nil, nil, nil
-	tx.put(d.Payloads, index.Item{Kind: index.KindAppend, Envelope: env, Body: raw}, r)
+	tx.put(d.Payloads, MessageItem(journal.Add, env, raw, 0), r)
 	r.AppendResult = AppendResult{ID: env.ID, Position: next}
 	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{line.ID, d, r})
 	if tx.lines[line.ID] == nil {
@@ -116,7 +110,7 @@ func (tx *Tx) addOne(
 }
 
 // put adds a record, after the payloads that it refers to.
-func (tx *Tx) put(payloads []index.Item, it index.Item, of *BatchResult) {
+func (tx *Tx) put(payloads []Item, it Item, of *BatchResult) {
 	tx.items = append(tx.c.addPayloads(tx.items, payloads, tx.payloads), it)
 	for len(tx.of) < len(tx.items)-1 {
 		tx.of = append(tx.of, nil)
@@ -152,7 +146,7 @@ func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) boo
 		return false
 	}
 	p, err := tx.c.find(tx.m, line, drafts[0].ID)
-	return err == nil && p.Entry.Position == expect
+	return err == nil && p.Entry.Position == expect && !p.Entry.IsErased()
 }
 
 // freshOn returns the message with an id that this commit stores, if a line shows it.
@@ -170,51 +164,53 @@ func (tx *Tx) freshOn(line, id uuid.UUID) (freshMessage, bool) {
 }
 
 // findExisting looks for a message with the draft's id. It returns its place if the bodies are equal, and fails with
-// ErrConflict if they differ. It stores a damaged or lost message again. free says that no file in the line's folder
-// has the id as its name.
-func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *BatchResult) (there *AppendResult, free bool, err error) {
+// ErrConflict if they differ. It stores a damaged or lost message again. One that was erased does not count.
+func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *BatchResult) (there *AppendResult, err error) {
 	if d.ID == uuid.Nil {
-		return nil, true, nil
+		return nil, nil
 	}
 	if f, ok := tx.freshOn(line, d.ID); ok {
 		if !bytes.Equal(f.draft.Body, d.Body) {
-			return nil, false, ErrConflict
+			return nil, ErrConflict
 		}
 		there := f.result.AppendResult
 		there.Existed = true
-		return &there, false, nil
+		return &there, nil
 	}
-	if isNew, err := tx.c.Log.IsNew(d.ID); isNew || err != nil {
-		return nil, true, err
+	if isNew, err := tx.c.Index.IsNew(d.ID); isNew || err != nil {
+		return nil, err
 	}
 	p, err := tx.c.find(tx.m, line, d.ID)
 	if errors.Is(err, ErrNotExist) {
-		return nil, p.free, nil
+		return nil, nil
 	}
 	if err != nil {
-		return nil, false, err
+		return nil, err
 	}
 	old, err := tx.c.Loader.Load(context.Background(), p.Span, &p.Entry)
 	if err != nil {
-		return nil, false, err
+		return nil, err
+	}
+	if errors.Is(old.Unavailable, ErrErased) {
+		return nil, nil
 	}
 	there = &AppendResult{ID: d.ID, Position: p.Entry.Position, Existed: true}
-	if old.Unavailable != nil && !errors.Is(old.Unavailable, ErrErased) {
+	if old.Unavailable != nil {
 		if err := tx.storeAgain(name, p, d, old.Unavailable); err != nil {
-			return nil, false, err
+			return nil, err
 		}
 		r.AppendResult = *there
-		return there, false, nil
+		return there, nil
 	}
-	if old.Unavailable == nil && !bytes.Equal(old.Stored, d.Stored) {
+	if !bytes.Equal(old.Stored, d.Stored) {
 		// The threshold may have been different.
 		body, err := old.Body(context.Background())
 		if err != nil {
-			return nil, false, err // it is unknown whether the bodies are equal
+			return nil, err // it is unknown whether the bodies are equal
 		}
 		if !bytes.Equal(body, d.Body) {
-			return nil, false, ErrConflict
+			return nil, ErrConflict
 		}
 	}
-	return there, false, nil
+	return there, nil
 }

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"io/fs"
-	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
 )
 
 // Write runs f with the lock held, the metadata current, and the log ready for an append.
@@ -15,28 +15,13 @@ func (c *Context) Write(ctx context.Context, f func(m *Metadata) error) error {
 	if c.Store.ReadOnly {
 		return ErrReadOnly
 	}
-	deadline := time.Now().Add(c.Store.Options.LockTimeout)
-	for {
-		err := c.writeOnce(ctx, f)
-		if !errors.Is(err, index.ErrBusy) || time.Now().After(deadline) {
-			return err
-		}
-		select {
-		case <-time.After(5 * time.Millisecond):
-		case <-ctx.Done():
-			return ctx.Err()
-		}
-	}
-}
-
-func (c *Context) writeOnce(ctx context.Context, f func(m *Metadata) error) error {
 	if err := c.Store.Acquire(ctx, c.Dir.Lock); err != nil {
 		return err
 	}
 	defer c.Dir.Lock.Release()
 	// Within one tenure of the lock, no other process can have written since this handle looked.
 	tenure := c.Dir.Lock.Tenure()
-	if c.prepared != tenure || !c.Log.Ready() {
+	if c.prepared != tenure || !c.Index.Ready() {
 		c.prepared = 0
 		if err := c.prepare(); err != nil {
 			return err
@@ -58,6 +43,20 @@ func (c *Context) prepare() error {
 	return nil
 }
 
+// nameDurably makes the name of a new context's folder durable: whoever created the context may have been killed before. Whoever
+// committed to it since then has done so. The caller holds the lock.
+func (c *Context) nameDurably() error {
+	if c.named {
+		return nil
+	}
+	is, err := c.Index.IsFresh()
+	if err == nil && is {
+		err = c.Store.FS.SyncDir(".")
+	}
+	c.named = err == nil
+	return err
+}
+
 // catchUp reads what other processes wrote. The caller holds the lock.
 func (c *Context) catchUp() error {
 	if stamp, known := c.knownMetadata(); !known || !c.Dir.Has(stamp) {
@@ -68,19 +67,19 @@ func (c *Context) catchUp() error {
 			return err
 		}
 	}
-	before, err := c.Log.Committed()
+	before, err := c.Index.Metadata()
 	if err == nil {
-		err = c.Log.Prepare()
+		err = c.Index.Prepare()
 	}
 	if err != nil {
 		return err
 	}
-	if now, err := c.Log.Committed(); err != nil || now != before {
+	if now, err := c.Index.Metadata(); err != nil || now != before {
 		if err := c.ReadMetadata(); err != nil {
 			return err
 		}
 	}
-	return nil
+	return c.nameDurably()
 }
 
 // takeEdits commits what a person changed in metadata.json, or what only metadata.json has. The file as found goes to
@@ -112,12 +111,12 @@ func (c *Context) takeEdits() error {
 
 // commitMetadata commits metadata, durably. The caller holds the lock.
 func (c *Context) commitMetadata(m *Metadata) error {
-	return c.CommitDurably([]index.Item{{Kind: index.KindMetadata, Body: ctxfolder.RawMetadata(m)}})
+	return c.CommitDurably([]Item{{Item: journal.Item{Kind: journal.Metadata, Body: ctxfolder.RawMetadata(m)}}})
 }
 
 // committedMetadata notes that metadata.json has the committed metadata.
 func (c *Context) committedMetadata(m *Metadata, stamp ctxfolder.Stamp) error {
-	committed, err := c.Log.Committed()
+	committed, err := c.Index.Metadata()
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, ctxfolder.ProjectionCurrent, stamp, nil
@@ -135,11 +134,11 @@ func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
 	})
 }
 
-// MakeDurable makes every known record of the journal durable, those of other processes included.
+// MakeDurable makes every known record of the log durable, those of other processes included.
 func (c *Context) MakeDurable(ctx context.Context) error {
 	var commit *index.Commit
 	err := c.Write(ctx, func(*Metadata) error {
-		commit = c.Log.Barrier()
+		commit = c.Index.Barrier()
 		return nil
 	})
 	if err == nil {
@@ -148,12 +147,12 @@ func (c *Context) MakeDurable(ctx context.Context) error {
 	return err
 }
 
-// ReplaceMetadata commits metadata in place of the current one, in a group with other records. The caller holds the
-// lock.
-func (c *Context) ReplaceMetadata(m *Metadata, before ...index.Item) error {
+// ReplaceMetadata commits metadata in place of the current one, in a group with other records, for upkeep: the context does
+// not count as updated. The caller holds the lock.
+func (c *Context) ReplaceMetadata(m *Metadata, before ...Item) error {
 	tx := &Tx{c: c}
 	tx.reset(m)
-	tx.changed, tx.items, tx.of = true, before, make([]*BatchResult, len(before))
+	tx.changed, tx.upkeep, tx.items, tx.of = true, true, before, make([]*BatchResult, len(before))
 	return tx.write()
 }
 
@@ -164,16 +163,28 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ..
 	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }
 
-// Exclusively runs f with other writers and folds of the context locked out, and log and metadata up to date.
+// Exclusively runs f with other writers and seals of the context locked out, and index and metadata up to date.
 func (c *Context) Exclusively(ctx context.Context, f func() error) error {
-	var failed error
-	err := c.Store.AcquireWith(ctx, func(ctx context.Context) error {
-		return c.Log.Exclusively(ctx, func() error {
-			if failed = c.settleProjection(); failed == nil {
-				failed = f()
-			}
-			return nil
-		})
+	if c.Store.ReadOnly {
+		return ErrReadOnly
+	}
+	return c.Store.AcquireWith(ctx, func(ctx context.Context) error {
+		if err := c.Store.Acquire(ctx, c.Dir.SealLock); err != nil {
+			return err
+		}
+		defer c.Dir.SealLock.Release()
+		if err := c.Store.Acquire(ctx, c.Dir.Lock); err != nil {
+			return err
+		}
+		defer c.Dir.Lock.Release()
+		c.prepared = 0 // f may do anything
+		err := c.catchUp()
+		if err == nil {
+			err = c.settleProjection()
+		}
+		if err == nil {
+			err = f()
+		}
+		return err
 	})
-	return errors.Join(err, failed)
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// An erase takes along what repeats the messages to erase: docs/FORMAT.md, "Repeated messages" and "Moments".
+// An erase takes along what repeats the messages to erase: docs/APPLICATIONS.md, "Repeated messages" and "Moments".
 
 // links are the messages that a message names as those whose text it has.
 type links struct {
@@ -43,11 +43,11 @@ func (x *target) examine(ctx context.Context, in places, f func(id uuid.UUID, l 
 		x.known = map[version]*links{}
 	}
 	for _, span := range in.spans {
-		for entry, err := range x.c.Log.All(ctx, span.Line, span.From, span.To) {
+		for entry, err := range x.c.Index.All(ctx, span.Line, span.From, span.To) {
 			if err != nil {
 				return err
 			}
-			if entry.Lost == index.Erased || entry.ID == uuid.Nil { // no file can be a message without a known id
+			if entry.IsErased() || entry.ID == uuid.Nil { // no file can be a message without a known id
 				continue
 			}
 			key := version{span.Line, entry.Position, entry.Sum, entry.At}

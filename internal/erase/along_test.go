@@ -56,7 +56,7 @@ func rolloutFile(t *testing.T) string {
 // newImportedStore is a store with an imported rollout, whose trash has an edited metadata.json with the title.
 func newImportedStore(t *testing.T, disk *crashfs.FS) (s *engine.Store, id, prompt uuid.UUID) {
 	t.Helper()
-	s = kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2)))
+	s = kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 	id = importRollout(t, s, rolloutFile(t))
 	metadata := id.String() + "/" + ctxfolder.MetadataFile
 	b := string(kit.Must[[]byte](t)(vfs.ReadFile(disk, metadata, 1<<20)))
@@ -66,7 +66,7 @@ func newImportedStore(t *testing.T, disk *crashfs.FS) (s *engine.Store, id, prom
 	}
 	kit.Check(t, disk.Replace(metadata, []byte(edited)))
 	c := kit.Must[*engine.Context](t)(s.Context(t.Context(), id))
-	kit.Check(t, c.Log.Fold(t.Context(), false))
+	kit.Check(t, c.Seal(t.Context()))
 	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"role":"user","content":"later"}`)})
 	for _, m := range kit.Load(t, c.Active()) {
 		if m.Role == "user" && strings.Contains(kit.BodyOf(m), kit.Canary) {

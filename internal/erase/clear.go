@@ -9,17 +9,16 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// clear removes or rewrites traces, durably. [index.Log.Retire] removes the journals.
+// clear removes or rewrites traces, durably. The next seal removes those of the history.
 //
 // Crash order: a file is there with the message, or gone, or rewritten whole.
 func (e *eraser) clear(x *target, traces []trace) error {
 	for _, t := range traces {
 		e.report(t.id, x.path(t.path), t.bytes, t.kind)
-		if t.journal || t.pack {
+		if t.history {
 			continue
 		}
 		if err := e.clearTrace(x.c.Dir.FS, t); err != nil {
@@ -30,10 +29,13 @@ func (e *eraser) clear(x *target, traces []trace) error {
 }
 
 func (e *eraser) clearTrace(fsys vfs.FS, t trace) error {
-	if !t.whole {
-		return e.rewrite(fsys, t)
+	switch {
+	case t.whole:
+		return clearOne(fsys, t.path)
+	case isSegment(t.path):
+		return e.rewriteSegment(fsys, t.path)
 	}
-	return clearOne(fsys, t.path)
+	return e.rewrite(fsys, t)
 }
 
 // clearOne removes a file, durably, and its trash item if nothing else is in it.
@@ -64,8 +66,7 @@ func sweepItem(fsys vfs.FS, item string) error {
 	return fsys.SyncDir(ctxfolder.Trash)
 }
 
-// rewrite replaces a file by one without the lines that hold the messages. In a file of messages of a trash item an
-// empty line keeps each position.
+// rewrite replaces a file in the trash by one without the lines that hold the messages.
 func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 	p, dir := t.path, path.Dir(t.path)
 	tmp := dir + "/" + vfs.TemporaryName(path.Base(p))
@@ -74,10 +75,8 @@ func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 		return err
 	}
 	err = eachLine(fsys, p, func(line []byte) error {
-		if _, held := e.messageIn(line); held {
-			if line = []byte("\n"); !trash.IsPiece(p) {
-				return nil
-			}
+		if _, held := e.trashedLine(line); held {
+			return nil
 		}
 		_, err := f.Write(line)
 		return err
@@ -98,7 +97,7 @@ func (e *eraser) rewrite(fsys vfs.FS, t trace) error {
 
 // eraseTrash erases the messages from a context's trash. The caller holds the context's locks.
 func (e *eraser) eraseTrash(x *target) error {
-	traces, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash, e.names(x))
+	traces, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash)
 	if err != nil {
 		return err
 	}
@@ -129,9 +128,8 @@ func (e *eraser) eraseLooseTrash() error {
 			items = append(items, item)
 		}
 	}
-	names := e.names(e.main)
 	for _, item := range items {
-		traces, err := e.trashTraces(e.s.FS, item, names)
+		traces, err := e.trashTraces(e.s.FS, item)
 		if err != nil {
 			return err
 		}

@@ -15,6 +15,8 @@ import (
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
@@ -47,7 +49,7 @@ type copySearch struct {
 func (e *eraser) readTexts(ctx context.Context) error {
 	e.texts = map[uuid.UUID][]byte{}
 	for _, at := range e.main.places {
-		if e.texts[at.Entry.ID] != nil || at.Entry.Lost != "" {
+		if e.texts[at.Entry.ID] != nil || at.Entry.Gone != archive.Here {
 			continue
 		}
 		entry := at.Entry
@@ -168,24 +170,22 @@ func (s *copySearch) isOwn(p string) own {
 		return foreign
 	}
 	name := parts[1]
-	_, journal := ctxfolder.ParseJournalFile(name)
+	_, log := journal.ParseName(name)
 	switch {
 	case len(parts) == 2:
 		switch name {
 		case ctxfolder.Trash, legacy.PoolFolder:
 			return ownTree
-		case ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.RowsFolder, ctxfolder.Archive,
-			ctxfolder.Messages, legacy.ContextFile:
+		case ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.Segments, ctxfolder.Messages,
+			legacy.ContextFile:
 			return ownEntry
 		}
-		if journal || isTemporary(name) {
+		if log || trash.IsTemporary(name) {
 			return ownEntry
 		}
 	case len(parts) == 3:
-		_, _, rows := ctxfolder.ParseRowsFile(parts[2])
-		_, pack := archive.ParseFileName(parts[2])
-		if name == ctxfolder.RowsFolder && rows || name == ctxfolder.Archive && pack ||
-			name == ctxfolder.Messages && ctxfolder.ValidFolder(parts[2]) {
+		_, segment := archive.ParseName(parts[2])
+		if name == ctxfolder.Segments && segment || name == ctxfolder.Messages && ctxfolder.ValidFolder(parts[2]) {
 			return ownEntry
 		}
 	case len(parts) == 4 && name == ctxfolder.Messages:
@@ -214,10 +214,6 @@ func (s *copySearch) isOwnInStore(name string, id uuid.UUID, isContext bool) own
 	}
 	return foreign
 }
-
-// isTemporary reports whether a file in a context's folder has a name as writers of the store make it. An erase has
-// searched these.
-func isTemporary(name string) bool { return strings.HasPrefix(name, ".") }
 
 // file searches one file.
 func (s *copySearch) file(p string) error {

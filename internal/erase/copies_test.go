@@ -31,7 +31,7 @@ func TestEraseNamesCopies(t *testing.T) {
 		}
 		m := kit.Append(t, c.Active(), engine.Draft{Body: secret})
 		kit.Append(t, other.Active(), engine.Draft{Body: secret}) // another context may say the same
-		kit.Check(t, c.Fold(ctx), other.Fold(ctx))
+		kit.Check(t, c.Seal(ctx), other.Seal(ctx))
 		dir, folder := filepath.Join(store, c.ID().String()), c.Current().Lines[0].Folder
 		text := strings.TrimSpace(strings.Repeat(kit.Canary+" ", size/len(kit.Canary)+1))
 		copies := map[string]string{
@@ -41,7 +41,7 @@ func TestEraseNamesCopies(t *testing.T) {
 			c.ID().String() + "/messages.old/copy":                  "the id is " + m.ID.String(),
 			c.ID().String() + "/messages/x/notes.json":              string(secret),
 			c.ID().String() + "/messages/" + folder + "/notes.json": text,
-			c.ID().String() + "/archive/large":                      string(make([]byte, 1<<20-20)) + text,
+			c.ID().String() + "/segments/large":                     string(make([]byte, 1<<20-20)) + text,
 		}
 		want := []string{}
 		for p, content := range copies {

@@ -1,10 +1,10 @@
 // Package erase removes messages for good.
 //
-// [Messages] finds every file of the store that holds a version of the messages: message files, journals, packs, trash
+// [Messages] finds every file of the store that holds a version of the messages: logs, segments, message files, trash
 // items, copies of the context in the store's trash, and blobs. It removes these files, or rewrites them without the
 // messages. The positions stay, marked as erased. A note in the context's folder makes an interrupted erase repeatable.
 //
-// The package uses package engine, and package trash for the items of a trash and for unreferenced blobs.
+// The package uses package engine, and package trash for unreferenced blobs and for temporary files.
 package erase
 
 import (
@@ -13,16 +13,17 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
+	"path"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-// Removal is a file or row that an erase removed, or rewrote without the message.
+// Removal is a file that an erase removed, or rewrote without the message.
 type Removal struct {
 	Context uuid.UUID
 	ID      uuid.UUID // of the message; uuid.Nil for a payload
@@ -43,15 +44,16 @@ type Options struct {
 	locked bool // the caller holds [engine.CollectionLock]
 }
 
-// Messages removes messages of a context for good, on all lines: their files, all their versions in journals, packs and
+// Messages removes messages of a context for good, on all lines: their files, all their versions in logs, segments and
 // trash, and in copies of the context in the store's trash. It also removes unreferenced payloads of the store. It
 // yields each removal when the erase is complete. The positions stay: readers show an erased message as unavailable,
 // with [engine.ErrErased].
 //
-// Before any change, it fails with [engine.ErrNotExist] when neither the context nor the end of a line in its trash has
-// one of the messages, and with [engine.ErrShared] when several branches show one and that is not allowed. It fails
-// with [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md
-// lists what an erase cannot reach.
+// Before any change, it fails with [engine.ErrNotExist] when neither the context nor its trash has one of the messages,
+// with [engine.ErrShared] when several branches show one and that is not allowed, and with [engine.ErrDamaged] when a part
+// of the history is damaged or missing: a repair has to come first, since that part may have the messages. It fails with
+// [engine.ErrLocked] during a collection or restore. A second erase finishes an interrupted one. docs/DESIGN.md lists what
+// an erase cannot reach.
 //
 // The erase includes what repeats the text of the messages: the moments that were made from them, in an imported context
 // the records that repeat them, and a title that was made from one of them. A message that cannot be read may be one of
@@ -62,18 +64,19 @@ type Options struct {
 // explains: it leaves these alone. See findCopies for what is searched.
 //
 // Crash order: a note in the context's folder names the messages and the payloads that they referred to. It is durable
-// before the first removal, and is removed last. The rows that say "erased" are durable before the files are removed,
-// so that no message is missing without a reason. Payloads are removed when nothing refers to them any more. The folder
-// of derived data loses the messages after the context, so that nothing brings them back there.
+// before the first removal, and is removed last. Then a record erases the messages, so that none is missing without a
+// reason. Then the other files go, and a seal removes the logs and the versions in segments. Payloads are removed when
+// nothing refers to them any more: the seal makes blobs of those in logs. The folder of derived data loses the messages
+// after the context, so that nothing brings them back there.
 func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUID, o Options) iter.Seq2[Removal, error] {
 	return func(yield func(Removal, error) bool) {
 		e := &eraser{
 			s: s, id: id, ids: map[uuid.UUID]bool{}, noted: map[uuid.UUID]bool{}, o: o, reported: map[string]bool{},
 			along: map[uuid.UUID]uuid.UUID{}, unexamined: map[*target][]unexamined{},
-			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{},
+			blobs: map[blob.Sum]bool{}, gone: map[blob.Sum]bool{}, paths: map[string]bool{}, titles: map[string]bool{},
 		}
 		err := e.run(ctx, ids)
-		s.Forget(id) // an open journal would keep what was removed
+		s.Forget(id) // an open log would keep what was removed
 		for _, x := range e.done {
 			if !yield(x, nil) {
 				return
@@ -101,14 +104,15 @@ type eraser struct {
 	main       *target
 	all        []*target         // the copies in trash, then main, which has the note
 	blobs      map[blob.Sum]bool // payloads that a version of the messages referred to, or that nothing refers to
+	inNote     int               // how many of them the note has
 	gone       map[blob.Sum]bool // those of them that are removed
-	// referred says that a row of the messages counts references, even if no version with them is left.
-	referred      bool
-	paths         map[string]bool // in a dry run: files in trash that would go, relative to the context
-	earlyJournals []trace         // journals that held a message before the erase began
-	done          []Removal
-	texts         map[uuid.UUID][]byte // of the messages, by which copies that a person made are found
-	reported      map[string]bool
+	// referred says that a version of the messages counts references, even if none with them is left.
+	referred bool
+	paths    map[string]bool // in a dry run: files in trash that would go, relative to the context
+	done     []Removal
+	texts    map[uuid.UUID][]byte // of the messages, by which copies that a person made are found
+	titles   map[string]bool      // those that were made from the messages
+	reported map[string]bool
 }
 
 // target is the context, or a copy of it in the store's trash.
@@ -116,10 +120,11 @@ type target struct {
 	c      *engine.Context
 	in     string // its folder, relative to the store and ending in a slash; "" for the store itself
 	places []engine.Place
+	lost   string             // where the history cannot be read; empty if it can be
 	known  map[version]*links // of the messages that were examined; nil for those without any
 }
 
-func (x *target) path(inside string) string { return x.in + x.c.Dir.ID.String() + "/" + inside }
+func (x *target) path(inside string) string { return x.in + path.Join(x.c.Dir.ID.String(), inside) }
 
 func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
@@ -144,6 +149,11 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		return err
 	}
 	defer c.Close()
+	if !e.o.DryRun {
+		if err := trash.FinishPurge(ctx, e.s, c); err != nil {
+			return err
+		}
+	}
 	e.main = &target{c: c}
 	return e.withTrashCopies(ctx, func() error {
 		e.all = append(e.all, e.main)
@@ -166,9 +176,6 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 			}
 		}
 		if err == nil {
-			for _, t := range e.earlyJournals { // a fold may have removed one
-				e.report(t.id, t.path, t.bytes, t.kind)
-			}
 			err = e.eraseLooseTrash()
 		}
 		if err == nil {
@@ -269,85 +276,6 @@ func (e *eraser) syncRemovals() error {
 		return nil
 	}
 	return err
-}
-
-// erase removes the messages from the context or a copy of it. It begins again if a replacement or a fold comes in
-// between.
-func (e *eraser) erase(ctx context.Context, x *target) error {
-	if err := e.eraseTitle(ctx, x); err != nil {
-		return err
-	}
-	remove := func() error { return e.remove(ctx, x) }
-	return x.c.RetireJournals(ctx, remove, func() error { return e.repack(ctx, x) })
-}
-
-// remove does the part of erase that needs the locks.
-func (e *eraser) remove(ctx context.Context, x *target) error {
-	known := len(e.blobs)
-	came, err := e.addAlong(ctx, x)
-	if err != nil {
-		return err
-	}
-	if err := x.find(e.ids); err != nil {
-		return err
-	}
-	// An interrupted collection may have left pieces of a message without its id.
-	left, err := ctxfolder.ListTrash(x.c.Dir.FS)
-	if err == nil {
-		err = ctxfolder.SweepTrash(x.c.Dir.FS, left)
-	}
-	if err != nil {
-		return err
-	}
-	if err := x.c.Dir.FS.SyncDir(ctxfolder.Trash); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	traces, err := e.findTraces(x)
-	if err != nil {
-		return err
-	}
-	if len(e.blobs) > known || len(came) > 0 { // a version or a copy came meanwhile
-		if err := e.writeNote(); err != nil {
-			return err
-		}
-	}
-	rows := map[uuid.UUID]map[int64]string{}
-	for _, at := range x.places {
-		if rows[at.Span.Line] == nil {
-			rows[at.Span.Line] = map[int64]string{}
-		}
-		rows[at.Span.Line][at.Entry.Position] = index.Erased
-	}
-	report := e.rows(x)
-	for line, reasons := range rows {
-		if err := x.c.Log.Mark(line, reasons); err != nil {
-			return err
-		}
-	}
-	report()
-	return e.clear(x, traces)
-}
-
-// rows returns a function that reports the rows of the messages, each once, under the present names of the row files.
-func (e *eraser) rows(x *target) (report func()) {
-	files := map[uuid.UUID]string{}
-	for _, at := range x.places {
-		files[at.Span.Line] = x.path(x.c.Log.RowsFile(at.Span.Line))
-	}
-	return func() {
-		for _, at := range x.places {
-			key := at.Entry.ID.String() + x.in + at.Span.Line.String()
-			if e.reported[key] {
-				continue
-			}
-			e.reported[key] = true
-			reason := "row of the index"
-			if at.Entry.Lost == index.Erased {
-				reason = "already erased"
-			}
-			e.report(at.Entry.ID, files[at.Span.Line], 0, reason)
-		}
-	}
 }
 
 // report records once what happened to a thing.

@@ -30,7 +30,7 @@ func TestEraseDamagedVersion(t *testing.T) {
 		s, dir := kit.NewStore(t)
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 		a := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"content":"the secret"}`)})
-		kit.Check(t, c.Active().Replace(ctx, a.ID, engine.Draft{Body: []byte(`{"content":"x"}`)}), c.Fold(ctx))
+		kit.Check(t, c.Active().Replace(ctx, a.ID, engine.Draft{Body: []byte(`{"content":"x"}`)}), c.Seal(ctx))
 		paths := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, c.ID().String(), "trash", "*.json")))
 		if len(paths) != 1 {
 			t.Fatal(paths)

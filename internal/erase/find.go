@@ -3,36 +3,41 @@ package erase
 import (
 	"context"
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
 // begin checks that the messages may be erased, and writes the note. The caller holds the locks of the context.
 func (e *eraser) begin(ctx context.Context, ids []uuid.UUID) error {
-	if err := e.readNote(); err != nil {
-		return err
-	}
-	if err := e.findAll(ctx, ids); err != nil {
+	if err := e.look(ctx, ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {
-		traces, err := e.findTraces(x)
-		if err != nil {
+		if _, err := e.findTraces(x); err != nil { // it notes payloads
 			return err
-		}
-		for _, t := range traces {
-			if t.journal {
-				t.path = x.path(t.path)
-				e.earlyJournals = append(e.earlyJournals, t)
-			}
 		}
 	}
 	return e.writeNote()
+}
+
+// look finds the messages and what goes along with them.
+func (e *eraser) look(ctx context.Context, ids []uuid.UUID) error {
+	if err := e.readNote(); err != nil {
+		return err
+	}
+	err := e.findAll(ctx, ids)
+	for _, x := range e.all {
+		if ferr := x.find(e.ids); ferr != nil {
+			return ferr
+		}
+		if verr := x.verify(); verr != nil {
+			return verr // it may be why a message was not found
+		}
+	}
+	return err
 }
 
 // plan does the dry run.
@@ -42,17 +47,11 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 			return err
 		}
 	}
-	if err := e.readNote(); err != nil {
-		return err
-	}
-	if err := e.findAll(ctx, ids); err != nil {
+	if err := e.look(ctx, ids); err != nil {
 		return err
 	}
 	for _, x := range e.all {
-		if err := x.find(e.ids); err != nil {
-			return err
-		}
-		e.rows(x)()
+		e.reportPlaces(x)
 		e.reportTitle(x)
 		traces, err := e.findTraces(x)
 		if err != nil {
@@ -63,16 +62,17 @@ func (e *eraser) plan(ctx context.Context, ids []uuid.UUID) error {
 			e.paths[t.path] = e.paths[t.path] || t.whole
 		}
 	}
-	if err := e.eraseLooseTrash(); err != nil {
-		return err
+	err := e.eraseLooseTrash()
+	if err == nil {
+		err = e.removePayloads(ctx)
 	}
-	if err := e.removePayloads(ctx); err != nil {
-		return err
+	if err == nil {
+		err = e.readTexts(ctx)
 	}
-	if err := e.readTexts(ctx); err != nil {
-		return err
+	if err == nil {
+		err = e.findCopies(ctx)
 	}
-	return e.findCopies(ctx)
+	return err
 }
 
 // find looks up the ids in the context, and fails if one must not be erased.
@@ -90,12 +90,12 @@ func (e *eraser) find(ids []uuid.UUID) error {
 	// Of the messages in the note, erase unasked only those whose erasure had begun, and those that go along with one: a
 	// note is only a file.
 	begun := slices.ContainsFunc(x.places, func(at engine.Place) bool {
-		return e.noted[at.Entry.ID] && e.isNamed(at.Entry.ID) && at.Entry.Lost == index.Erased
+		return e.noted[at.Entry.ID] && e.isNamed(at.Entry.ID) && at.Entry.IsErased()
 	})
 	for _, at := range x.places {
 		id := at.Entry.ID
 		_, along := e.along[id]
-		if e.noted[id] && at.Entry.Lost != index.Erased && !slices.Contains(ids, id) && (!along || !begun) {
+		if e.noted[id] && !at.Entry.IsErased() && !slices.Contains(ids, id) && (!along || !begun) {
 			delete(e.ids, id)
 			delete(e.along, id)
 		}
@@ -148,28 +148,10 @@ func (x *target) shows(m *engine.Metadata, line, id uuid.UUID) (bool, error) {
 	for _, seg := range lines {
 		for _, at := range x.places {
 			shown := at.Span.Line == seg.Line && seg.From <= at.Entry.Position && at.Entry.Position < seg.To
-			if shown && at.Entry.ID == id && at.Entry.Lost != index.Erased {
+			if shown && at.Entry.ID == id && !at.Entry.IsErased() {
 				return true, nil
 			}
 		}
 	}
 	return false, nil
-}
-
-// find reads the rows of every line, including lines without a name.
-func (x *target) find(ids map[uuid.UUID]bool) error {
-	x.places = nil
-	for _, line := range x.c.Current().Lines {
-		for entry, err := range x.c.Log.All(context.Background(), line.ID, 0, math.MaxInt64) {
-			if err != nil {
-				return err
-			}
-			if ids[entry.ID] {
-				at := engine.Place{Entry: *entry}
-				at.Span.Line, at.Span.Folder = line.ID, line.Folder
-				x.places = append(x.places, at)
-			}
-		}
-	}
-	return nil
 }

@@ -14,8 +14,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// docs/FORMAT.md, "Moments": a message of the role "moment" repeats the text of the messages that its member "from"
-// names, and is erased with them. The branch that has these messages has a kind.
+// docs/APPLICATIONS.md, "Moments": a message of the role "moment" repeats the text of the messages that its member
+// "from" names, and is erased with them. The branch that has these messages has a kind.
 const (
 	momentsKind = "moments"
 	momentRole  = "moment"
@@ -25,7 +25,7 @@ const (
 // cannot read a moment, which may be one of them, it fails with [engine.ErrUnexamined] and changes nothing. The caller
 // holds [engine.CollectionLock].
 //
-// It finishes an erase that was interrupted in the context, whose rows no longer say which messages are moments.
+// It finishes an erase that was interrupted in the context: what is erased already no longer says that it is a moment.
 //
 // Crash order: as for [Messages]. The moments go before their sources, so no crash leaves one without its source.
 func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uuid.UUID) error {

@@ -54,6 +54,7 @@ func (e *eraser) writeNote() error {
 	for _, sum := range e.sums() {
 		n.Blobs = append(n.Blobs, sum.String())
 	}
+	e.inNote = len(n.Blobs)
 	return ctxfolder.WriteErasing(e.main.c.Dir.FS, n)
 }
 

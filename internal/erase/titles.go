@@ -2,40 +2,18 @@ package erase
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io/fs"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
 
-// An import makes the title of a context from the text of a message: docs/FORMAT.md, "Imported contexts".
-
-// eraseTitle removes a title that was made from one of the messages to erase.
-//
-// Crash order: the metadata without the title is committed after the note, and before the rows of the messages say
-// "erased". The journals that have the title go with those that have the messages, and metadata.json before the note.
-func (e *eraser) eraseTitle(ctx context.Context, x *target) error {
-	if m := x.c.Current(); e.ids[engine.TitleFrom(m)] {
-		e.reportTitle(x)
-		err := x.c.Update(ctx, func(m *engine.Metadata) error {
-			if e.ids[engine.TitleFrom(m)] {
-				engine.EraseTitle(m)
-			}
-			return nil
-		})
-		if err != nil {
-			return err
-		}
-	}
-	if !e.ids[engine.TitleErased(x.c.Current())] {
-		return nil
-	}
-	return x.c.Exclusively(ctx, func() error { return x.c.Dir.FS.SyncDir(".") }) // it has written metadata.json
-}
+// An import makes the title of a context from the text of a message: docs/APPLICATIONS.md, "Imported contexts". The commit
+// that erases the message removes the title, and every earlier copy of the metadata loses it.
 
 func (e *eraser) reportTitle(x *target) {
 	m := x.c.Current()
@@ -46,6 +24,31 @@ func (e *eraser) reportTitle(x *target) {
 
 // titleLost reports whether the title of the context went with one of the messages, now or in an interrupted erase.
 func (e *eraser) titleLost() bool { return e.ids[engine.TitleErased(e.main.c.Current())] }
+
+// noteTitle notes the title that was made from one of the messages: a person may have given it to the context again.
+func (e *eraser) noteTitle(m *engine.Metadata) {
+	if e.ids[engine.TitleFrom(m)] {
+		var from engine.Object
+		_ = from.UnmarshalJSON(m.Extra.Get(engine.OriginKey)) // it is one
+		e.titles[from.Text("title")] = true
+	}
+}
+
+// hasTitle reports whether a piece of metadata has such a title, whether or not it says whose it is.
+func (e *eraser) hasTitle(b []byte) bool {
+	if _, ok := e.titleIn(b); ok {
+		return true
+	}
+	for title := range e.titles {
+		quoted, _ := jsontext.AppendQuote(nil, title) // the title was read from JSON
+		for _, key := range []string{`"title":`, `"title": `} {
+			if title != "" && bytes.Contains(b, append([]byte(key), quoted...)) {
+				return true
+			}
+		}
+	}
+	return false
+}
 
 // titleIn returns the message to erase from whose text the title in a piece of metadata was made.
 func (e *eraser) titleIn(b []byte) (id uuid.UUID, ok bool) {
@@ -72,7 +75,8 @@ func (e *eraser) titleTrace(fsys vfs.FS, p, what string) (t trace, ok bool, err 
 	if err != nil {
 		return t, false, err
 	}
-	t.id, ok = e.titleIn(b)
+	t.id, _ = e.titleIn(b)
+	ok = e.hasTitle(b)
 	t.path, t.bytes, t.kind, t.whole = p, int64(len(b)), what, true
 	return t, ok, nil
 }

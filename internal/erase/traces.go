@@ -12,7 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -20,75 +20,73 @@ import (
 
 // trace is a file that holds a message to erase.
 type trace struct {
-	path  string // relative to the context's folder, or to the store's for a loose item in its trash
-	id    uuid.UUID
-	bytes int64
-	kind  string
-	whole bool // the file goes; otherwise it is rewritten without the message
-
-	journal bool // it goes with the other folded journals
-	pack    bool // it is rewritten without the message
+	path    string // relative to the context's folder, or to the store's for a loose item in its trash
+	id      uuid.UUID
+	bytes   int64
+	kind    string
+	whole   bool // the file goes; otherwise it is rewritten without the message
+	history bool // it is a log or a segment of the history: the next seal removes the message
 }
 
 // findTraces finds every file in a context's folder that holds one of the messages, and notes the payloads of those.
 func (e *eraser) findTraces(x *target) ([]trace, error) {
-	var found []trace
-	add := func(t trace, ok bool, err error) error {
+	e.noteTitle(x.c.Current())
+	found, err := e.findInHistory(x)
+	if err != nil {
+		return nil, err
+	}
+	err = engine.WalkFiles(x.c.Dir.FS, ctxfolder.Messages, func(p string) error {
+		t, ok, err := e.traceByName(x.c.Dir.FS, p, "message file")
 		if ok && err == nil {
 			found = append(found, t)
 		}
 		return err
-	}
-	fsys := x.c.Dir.FS
-	names := e.names(x)
-	err := engine.WalkFiles(fsys, ctxfolder.Messages, func(p string) error {
-		return add(e.traceByName(fsys, p, names, "message file"))
 	})
 	if err != nil {
 		return nil, err
 	}
-	for entry, err := range fsys.ReadDir(".") {
+	more, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash)
+	return slices.Concat(found, more), err
+}
+
+// findInHistory is findTraces for logs and segments.
+func (e *eraser) findInHistory(x *target) (found []trace, err error) {
+	for entry, err := range x.c.Dir.FS.ReadDir(".") {
 		if err != nil {
 			return nil, err
 		}
-		name := entry.Name()
-		_, journal := ctxfolder.ParseJournalFile(name)
-		if !entry.Type().IsRegular() || !journal && !strings.HasPrefix(name, ".") {
+		if _, log := journal.ParseName(entry.Name()); !log {
 			continue
 		}
-		t, ok, err := e.traceInLines(fsys, name, "journal", e.messageIn)
-		t.journal = journal
-		t.whole = t.whole || !journal // a temporary file
-		if err := add(t, ok, err); err != nil {
+		t, ok, err := e.traceInLines(x.c.Dir.FS, entry.Name(), "log", e.messageIn)
+		if err != nil {
 			return nil, err
 		}
-	}
-	packs, err := e.findPacks(x)
-	if err != nil {
-		return nil, err
-	}
-	more, err := e.trashTraces(fsys, ctxfolder.Trash, names)
-	return slices.Concat(found, packs, more), err
-}
-
-// names maps the names that files of the messages can have to ids.
-func (e *eraser) names(x *target) map[string]uuid.UUID {
-	names := map[string]uuid.UUID{}
-	for id := range e.ids {
-		names[id.String()] = id
-		for _, line := range x.c.Current().Lines {
-			names[message.DerivedID(line.ID, id.String()).String()] = id
+		if ok {
+			t.history = true
+			found = append(found, t)
 		}
 	}
-	return names
+	for v, err := range x.c.Index.Versions(x.entries()) {
+		if err != nil {
+			return nil, x.repairFirst(err)
+		}
+		e.refer(v.Envelope)
+		found = append(found, trace{path: v.File, id: v.ID, bytes: v.Size, kind: "segment", history: true})
+	}
+	return found, nil
 }
 
 // traceByName reports whether a file's name contains that of a message: editors and interrupted writers leave such
 // files too.
-func (e *eraser) traceByName(fsys vfs.FS, p string, names map[string]uuid.UUID, what string) (t trace, ok bool, err error) {
+func (e *eraser) traceByName(fsys vfs.FS, p, what string) (t trace, ok bool, err error) {
 	base := path.Base(p)
 	for i := 0; i+36 <= len(base) && !ok; i++ {
-		t.id, ok = names[strings.ToLower(base[i:i+36])]
+		if base[i+8] != '-' || base[i+13] != '-' {
+			continue
+		}
+		t.id, ok = ctxfolder.ParseID(strings.ToLower(base[i : i+36]))
+		ok = ok && e.ids[t.id]
 	}
 	if !ok {
 		return t, false, nil
@@ -109,25 +107,24 @@ func (e *eraser) traceByName(fsys vfs.FS, p string, names map[string]uuid.UUID, 
 func (e *eraser) refer(b []byte) { engine.EachMention(b, func(sum blob.Sum) { e.blobs[sum] = true }) }
 
 // trashTraces is findTraces for the items of a trash.
-func (e *eraser) trashTraces(fsys vfs.FS, folder string, names map[string]uuid.UUID) (found []trace, err error) {
+func (e *eraser) trashTraces(fsys vfs.FS, folder string) (found []trace, err error) {
 	err = engine.WalkFiles(fsys, folder, func(p string) error {
 		inside := strings.TrimPrefix(p, ctxfolder.Trash+"/")
 		if _, name, in := strings.Cut(inside, "/"); in && name == ctxfolder.TrashNote {
 			return nil
 		}
-		t, ok, err := e.traceByName(fsys, p, names, "copy in the trash")
+		t, ok, err := e.traceByName(fsys, p, "copy in the trash")
 		_, other := ctxfolder.ParseMessageFile(path.Base(p))
 		switch {
 		case ok || err != nil:
-		case path.Base(p) == ctxfolder.MetadataFile, path.Base(p) == ctxfolder.IndexFile:
+		case path.Base(p) == ctxfolder.MetadataFile:
 			t, ok, err = e.titleTrace(fsys, p, "title in the trash")
-		case engine.IsPack(p):
-			t, ok, err = e.trashPack(fsys, p)
+		case isSegment(p):
+			t, ok, err = e.segmentTrace(fsys, p)
 		case !strings.Contains(inside, "/"):
 			t, ok, err = e.oldVersion(fsys, p)
 		case !other: // another message's file may mention the id and be damaged
-			t, ok, err = e.traceInLines(fsys, p, "copy in the trash", e.messageIn)
-			t.whole = t.whole && !trash.IsPiece(p) // the item has more of them
+			t, ok, err = e.traceInLines(fsys, p, "copy in the trash", e.trashedLine)
 		}
 		if ok && err == nil {
 			found = append(found, t)
@@ -166,7 +163,7 @@ func (e *eraser) oldVersion(fsys vfs.FS, p string) (t trace, ok bool, err error)
 // an old version may have only that, and would keep the payload.
 func (e *eraser) mentioned(b []byte) (id uuid.UUID, ok bool) {
 	for id := range e.ids {
-		if bytes.Contains(b, []byte(id.String())) {
+		if bytes.Contains(b, []byte(id.String())) || e.hasText(b, id) {
 			return id, true
 		}
 	}
@@ -174,16 +171,31 @@ func (e *eraser) mentioned(b []byte) (id uuid.UUID, ok bool) {
 	return uuid.Nil, ok
 }
 
-// messageIn returns the message to erase that a line of a journal, or of another file of JSON Lines, holds, or from which
-// the title in the line was made; uuid.Nil stands for a payload that is gone. A broken line may be the rest of a message
-// that it names, other than as the previous one.
+// hasText reports whether b has the text of a message, as far as that is known.
+func (e *eraser) hasText(b []byte, id uuid.UUID) bool {
+	return e.texts[id] != nil && bytes.Contains(b, e.texts[id])
+}
+
+// trashedLine is messageIn for a line of a file in the trash. A record of a log that is not whole may be a message.
+func (e *eraser) trashedLine(line []byte) (id uuid.UUID, ok bool) {
+	if id, ok = e.messageIn(line); !ok && bytes.HasPrefix(line, []byte(recordStart)) {
+		ok = !journal.IsRecord(line) || e.hasTitle(line)
+	}
+	return id, ok
+}
+
+const recordStart = `{"chain":`
+
+// messageIn returns the message to erase that a line of a log, or of another file of JSON Lines, holds, or from which the
+// title in the line was made; uuid.Nil stands for a payload that is gone. A broken line may be the rest of a message that
+// it names, other than as the previous one, or whose text it has.
 func (e *eraser) messageIn(line []byte) (id uuid.UUID, ok bool) {
 	for sum := range e.gone {
 		if bytes.Contains(line, []byte(`{"blob":"`+sum.String()+`",`)) {
 			return uuid.Nil, true
 		}
 	}
-	if id, ok = e.heldMessage(line); !ok && (bytes.HasPrefix(line, []byte(`{"chain":`)) || !json.Valid(line)) {
+	if id, ok = e.heldMessage(line); !ok && (bytes.HasPrefix(line, []byte(recordStart)) || !json.Valid(line)) {
 		id, ok = e.titleIn(line)
 	}
 	return id, ok
@@ -193,10 +205,12 @@ func (e *eraser) heldMessage(line []byte) (id uuid.UUID, ok bool) {
 	for id := range e.ids {
 		text := []byte(id.String())
 		if !bytes.Contains(line, text) {
+			if e.hasText(line, id) && !json.Valid(line) {
+				return id, true
+			}
 			continue
 		}
-		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) ||
-			bytes.HasPrefix(line, []byte(`{"ctxdir":"gap/1"`)) { // it says why an item lacks the message
+		if bytes.Contains(line, append([]byte(`{"ctxdir":"`+message.Version+`","id":"`), text...)) {
 			return id, true
 		}
 		trimmed := bytes.TrimSpace(line)

@@ -1,6 +1,7 @@
 package erase_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -8,7 +9,6 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -22,58 +22,67 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// unreadableFS fails to open a file while it is not readable.
-type unreadableFS struct {
-	vfs.FS
-	file string // the end of its path
-	fail *bool
+// sealedMoment is moment 10, of which only a segment has a copy.
+type sealedMoment struct {
+	segment string
+	view    []byte // which was removed
 }
 
-func (f *unreadableFS) OpenFile(name string, flag int) (vfs.File, error) {
-	if *f.fail && strings.HasSuffix(name, f.file) {
-		return nil, &fs.PathError{Op: "open", Path: name, Err: syscall.EIO}
-	}
-	return f.FS.OpenFile(name, flag)
-}
+var momentView = kit.TestID(60000).String() + "/messages/branch-notes/" + kit.TestID(10).String() + ".json"
 
-func (f *unreadableFS) Sub(name string) (vfs.FS, error) {
-	sub, err := f.FS.Sub(name)
-	return &unreadableFS{sub, f.file, f.fail}, err
-}
-
-// onlyFiles erases another message, after which no journal has a copy of the rest, and returns the path of moment 10.
-func onlyFiles(t *testing.T, s *engine.Store) (momentFile string) {
+// newSealedMoments is a store with a message to erase, 2, and moments, which a segment of their own has: 10 was made from
+// that message, 11 from another one.
+func newSealedMoments(t *testing.T, disk *crashfs.FS) (s *engine.Store, m sealedMoment) {
 	t.Helper()
-	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(4), erase.Options{Shared: true}); err != nil {
-		t.Fatal(err)
+	s, _ = kit.NewCanaryStore(t, disk)
+	c := openMain(t, s)
+	kit.Check(t, c.Seal(t.Context()))
+	before := segmentsOf(t, disk)
+	kind := ctxfolder.Member{Key: "kind", Value: []byte(`"moments"`)}
+	b := kit.Must[*engine.Branch](t)(c.NewBranch(t.Context(), "notes", kind))
+	kit.Append(t, b, momentOf(10, 2, kit.Canary))
+	kit.Append(t, b, momentOf(11, 1, "kept"))
+	kit.Check(t, c.Seal(t.Context()), c.Close())
+	for _, p := range segmentsOf(t, disk) {
+		if !slices.Contains(before, p) {
+			m.segment = p
+		}
 	}
-	return kit.TestID(60000).String() + "/messages/branch-notes/" + kit.TestID(10).String() + ".json"
+	m.view = kit.Must[[]byte](t)(vfs.ReadFile(disk, momentView, 1<<20))
+	kit.Check(t, disk.Remove(momentView))
+	return s, m
 }
 
-// unreadable are the ways in which the file of a moment cannot be read for a while.
-var unreadable = map[string]func(t *testing.T, disk *crashfs.FS, fail *bool, file string) (mend func()){
-	"an I/O error": func(_ *testing.T, _ *crashfs.FS, fail *bool, _ string) func() {
-		*fail = true
-		return func() { *fail = false }
-	},
-	"moved aside": func(t *testing.T, disk *crashfs.FS, _ *bool, file string) func() {
-		kit.Check(t, disk.Rename(file, ".aside"))
-		return func() { kit.Check(t, disk.Rename(".aside", file)) }
-	},
-	"moved aside, and a repair": func(t *testing.T, disk *crashfs.FS, _ *bool, file string) func() {
-		kit.Check(t, disk.Rename(file, ".aside"))
+func segmentsOf(t *testing.T, disk *crashfs.FS) (paths []string) {
+	t.Helper()
+	for e, err := range disk.ReadDir(kit.TestID(60000).String() + "/segments") {
+		kit.Check(t, err)
+		paths = append(paths, kit.TestID(60000).String()+"/segments/"+e.Name())
+	}
+	return paths
+}
+
+// unreadable are the ways in which moment 10 cannot be read for a while.
+var unreadable = map[string]func(t *testing.T, disk *crashfs.FS, m sealedMoment) (mend func()){
+	"damaged": damageMoment,
+	"damaged, and a repair": func(t *testing.T, disk *crashfs.FS, m sealedMoment) func() {
+		t.Helper()
+		damageMoment(t, disk, m)
 		s := kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
 		kit.Finish(t, s.Repair(t.Context(), nil, engine.CheckOptions{}))
 		kit.Check(t, s.Close())
-		return func() { kit.Check(t, disk.Rename(".aside", file)) }
+		return func() { kit.Check(t, disk.Replace(momentView, m.view)) }
 	},
-	"damaged": func(t *testing.T, disk *crashfs.FS, _ *bool, file string) func() {
-		whole := kit.Must[[]byte](t)(vfs.ReadFile(disk, file, 1<<20))
-		damaged := slices.Clone(whole)
-		copy(damaged[len(damaged)/2:], "\x01\x02\x03")
-		kit.Check(t, disk.Replace(file, damaged))
-		return func() { kit.Check(t, disk.Replace(file, whole)) }
-	},
+}
+
+func damageMoment(t *testing.T, disk *crashfs.FS, m sealedMoment) (mend func()) {
+	t.Helper()
+	whole := kit.Must[[]byte](t)(vfs.ReadFile(disk, m.segment, 1<<20))
+	damaged := slices.Clone(whole)
+	at := bytes.Index(damaged, []byte(`"id":"`+kit.TestID(10).String()))
+	copy(damaged[at+bytes.Index(damaged[at:], []byte(`"decision"`)):], "\x01\x02\x03")
+	kit.Check(t, disk.Replace(m.segment, damaged))
+	return func() { kit.Check(t, disk.Replace(m.segment, whole)) }
 }
 
 // TestEraseUnreadableMoment: an erase says which moments it could not examine, and the next one erases them.
@@ -82,13 +91,11 @@ func TestEraseUnreadableMoment(t *testing.T) {
 	for name, breaks := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disk, fail := crashfs.New(), false
-			newMomentStore(t, disk)
-			s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(&unreadableFS{disk, kit.TestID(10).String() + ".json", &fail})))
-			file := onlyFiles(t, s)
+			disk := crashfs.New()
+			s, m := newSealedMoments(t, disk)
 			kit.Check(t, s.Close())
-			mend := breaks(t, disk, &fail, file)
-			s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(&unreadableFS{disk, kit.TestID(10).String() + ".json", &fail})))
+			mend := breaks(t, disk, m)
+			s = kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
 			note := kit.TestID(60000).String() + "/" + ctxfolder.ErasingFile
 			for range 2 { // it says so each time
 				done, err := kit.Erase(s, kit.TestID(60000), kit.TestID(2), erase.Options{Shared: true})
@@ -122,9 +129,11 @@ func TestEraseUnreadableMoment(t *testing.T) {
 // TestEraseUnreadableMomentToo: whoever cannot mend a moment erases it too, and the erase is complete.
 func TestEraseUnreadableMomentToo(t *testing.T) {
 	t.Parallel()
-	disk, fail := crashfs.New(), false
-	s, _ := newMomentStore(t, disk)
-	unreadable["damaged"](t, disk, &fail, onlyFiles(t, s))
+	disk := crashfs.New()
+	s, m := newSealedMoments(t, disk)
+	kit.Check(t, s.Close())
+	unreadable["damaged, and a repair"](t, disk, m)
+	s = kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
 	both := []uuid.UUID{kit.TestID(2), kit.TestID(10)}
 	kit.Finish(t, erase.Messages(t.Context(), s, kit.TestID(60000), both, erase.Options{Shared: true}))
 	if _, err := disk.Lstat(kit.TestID(60000).String() + "/" + ctxfolder.ErasingFile); !errors.Is(err, fs.ErrNotExist) {
@@ -141,17 +150,15 @@ func TestPurgeUnreadableMoment(t *testing.T) {
 	for name, breaks := range unreadable {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			disk, fail := crashfs.New(), false
-			newMomentStore(t, disk)
-			s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(&unreadableFS{disk, kit.TestID(10).String() + ".json", &fail})))
-			file := onlyFiles(t, s)
+			disk := crashfs.New()
+			s, m := newSealedMoments(t, disk)
 			c := openMain(t, s)
 			for _, name := range []string{"main", "alt"} {
 				kit.Check(t, kit.Must[*engine.Branch](t)(c.Branch(name)).Rewind(t.Context(), 1))
 			}
 			kit.Check(t, c.Close(), s.Close())
-			mend := breaks(t, disk, &fail, file)
-			s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(&unreadableFS{disk, kit.TestID(10).String() + ".json", &fail})))
+			mend := breaks(t, disk, m)
+			s = kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
 			s.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
 				return erase.MadeFrom(ctx, s, c, messages)
 			})
@@ -183,15 +190,16 @@ func TestEraseBesideLostMessage(t *testing.T) {
 	disk := crashfs.New()
 	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
 	c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{ID: kit.TestID(60000)}))
-	for n := 1; n <= 3; n++ {
-		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: []byte(`{"content":"` + kit.Canary + `"}`)})
-	}
-	kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), "alt", 3))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(`{"content":"lost"}`)})
+	kit.Check(t, c.Seal(t.Context()))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(2), Body: []byte(`{"content":"` + kit.Canary + `"}`)})
+	kit.Must[*engine.Branch](t)(c.Active().Fork(t.Context(), "alt", 2))
 	kit.Check(t, c.Remove(t.Context(), "alt"), c.Close())
-	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(3), erase.Options{}); err != nil { // no journal has the others
-		t.Fatal(err)
-	}
 	kit.Check(t, disk.Remove(kit.TestID(60000).String()+"/messages/branch-main/"+kit.TestID(1).String()+".json"))
+	for _, p := range segmentsOf(t, disk) {
+		b := kit.Must[[]byte](t)(vfs.ReadFile(disk, p, 1<<20))
+		kit.Check(t, disk.Replace(p, bytes.Replace(b, []byte(`"lost"`), []byte(`"gone"`), 1)))
+	}
 	if _, err := kit.Erase(s, kit.TestID(60000), kit.TestID(2), erase.Options{}); err != nil {
 		t.Fatal(err)
 	}

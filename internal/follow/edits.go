@@ -38,10 +38,6 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 	if ok && ctxfolder.HasFileTime(info, a.StoredAt) {
 		return
 	}
-	id := file
-	if ok {
-		id = a.ID // the file may have another name
-	}
 	if f.c.Refresh(ctx) != nil {
 		return
 	}
@@ -50,7 +46,7 @@ func (f *follower) edited(ctx context.Context, folder, name string) {
 		if err != nil {
 			continue
 		}
-		m, err := at.Message(ctx, id)
+		m, err := at.Message(ctx, file)
 		if err != nil || !m.Edited {
 			continue
 		}

@@ -25,8 +25,8 @@ const (
 	BranchMoved     EventKind = "branch.moved" // it shows other messages, after a rewind
 	BranchRemoved   EventKind = "branch.removed"
 	MetadataChanged EventKind = "metadata.changed" // title, config, state, active branch, prompts, …
-	// Resync: earlier events are unavailable, since the journals no longer have them. The event describes the current
-	// state, and later events continue from there.
+	// Resync: earlier events are unavailable, since records are missing or damaged, or belong to another history. The event
+	// describes the current state, and later events continue from there.
 	Resync EventKind = "resync"
 )
 

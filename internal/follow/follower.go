@@ -1,7 +1,6 @@
 package follow
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"io/fs"
@@ -11,8 +10,10 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
@@ -27,11 +28,11 @@ type follower struct {
 	stamp ctxfolder.Stamp  // of the metadata.json that was read last
 	queue []Event          // events that are read and not delivered yet
 
-	folder  uint64       // the number of the watched folder
-	at      index.Spot   // the place at rest
-	journal uint64       // the journal of that place
-	seen    [2]fileState // how the context's folder and that journal looked then
-	seenAt  time.Time
+	folder uint64       // the number of the watched folder
+	at     journal.Spot // the place at rest
+	log    string       // the log of that place
+	seen   [2]fileState // how the context's folder and that log looked then
+	seenAt time.Time
 
 	files    map[string]bool      // message files that may have been edited by hand, as FOLDER/NAME
 	reported map[string]fileState // delivered edits
@@ -49,12 +50,12 @@ type fileState struct {
 }
 
 // open opens the context, and its tail with begin. It fails with [index.ErrGap].
-func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*index.Tail, error)) error {
+func (f *follower) open(ctx context.Context, begin func(ix *index.Index) (*index.Tail, error)) error {
 	c, err := f.s.Open(ctx, f.id)
 	if err != nil {
 		return err
 	}
-	t, err := begin(c.Dir)
+	t, err := begin(c.Index)
 	if err != nil {
 		return errors.Join(err, c.Close())
 	}
@@ -63,14 +64,14 @@ func (f *follower) open(ctx context.Context, begin func(dir *ctxfolder.Dir) (*in
 	return nil
 }
 
-// begin takes the metadata at the tail's place. At the end of the journal that includes what a person changed in
+// begin takes the metadata at the tail's place. At the end of the history that includes what a person changed in
 // metadata.json; behind an earlier place the change is an event.
 func (f *follower) begin() {
 	if f.m = f.tail.Metadata(); f.m == nil {
 		f.m = f.c.Current()
 	}
 	f.stamp = ctxfolder.Stamp{}
-	if seq, err := f.c.Log.Seq(); err != nil || seq > f.tail.At().Seq {
+	if at, err := f.c.Index.At(); err != nil || at.Seq > f.tail.At().Seq {
 		return
 	}
 	if m := f.lookAtMetadata(); m != nil {
@@ -83,16 +84,17 @@ func (f *follower) rest() {
 	if f.c == nil {
 		return
 	}
-	f.at, f.journal = f.tail.At(), f.tail.Journal()
+	f.at = f.tail.At()
+	f.log, _ = f.tail.Log() // without it, only the folder counts
 	f.seen, f.seenAt = f.fileStates(), time.Now()
 	f.tail.Close()
 	_ = f.c.Close() // nothing was written through it
 	f.c, f.tail, f.m = nil, nil, nil
 }
 
-// fileStates returns how the context's folder and the journal look.
+// fileStates returns how the context's folder and the log look.
 func (f *follower) fileStates() (seen [2]fileState) {
-	for i, name := range []string{f.id.String(), f.id.String() + "/" + ctxfolder.JournalFile(f.journal)} {
+	for i, name := range []string{f.id.String(), f.id.String() + "/" + f.log} {
 		if info, err := f.s.FS.Lstat(name); err == nil {
 			seen[i] = fileStateOf(info)
 		}
@@ -123,23 +125,31 @@ func (f *follower) wake(ctx context.Context) error {
 	if f.unopened {
 		return f.resync(ctx) // there is no place to resume at
 	}
-	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.Resume(dir, f.at) })
-	if errors.Is(err, index.ErrGap) {
+	err := f.open(ctx, func(ix *index.Index) (*index.Tail, error) { return ix.Resume(f.at) })
+	if isGap(err) {
 		return f.resync(ctx)
 	}
 	return err
 }
 
-// arrive begins with what the journals of a new context hold, and queues the event of its arrival. If the context was
+// isGap reports whether a tail cannot go on, since records are missing or damaged.
+func isGap(err error) bool { return errors.Is(err, index.ErrGap) || errors.Is(err, index.ErrDamaged) }
+
+// behind returns a function that begins behind a commit. The first one creates the context: what it has is no event.
+func behind(seq uint64) func(ix *index.Index) (*index.Tail, error) {
+	return func(ix *index.Index) (*index.Tail, error) { return ix.Tail(max(seq, 1)) }
+}
+
+// arrive begins with the first commit of a new context, and queues the event of its arrival. If the context was
 // followed before and comes back, arrive resumes: nothing is delivered twice.
 func (f *follower) arrive(ctx context.Context) error {
-	err := f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) {
-		if f.at != (index.Spot{}) {
-			return index.Resume(dir, f.at)
+	err := f.open(ctx, func(ix *index.Index) (*index.Tail, error) {
+		if f.at != (journal.Spot{}) {
+			return ix.Resume(f.at)
 		}
-		return index.FollowFrom(dir, 0)
+		return behind(0)(ix)
 	})
-	if errors.Is(err, index.ErrGap) {
+	if isGap(err) {
 		err = f.resync(ctx)
 	}
 	if err != nil {
@@ -157,7 +167,7 @@ func (f *follower) arrive(ctx context.Context) error {
 // resync begins again at the end, and queues a [Resync].
 func (f *follower) resync(ctx context.Context) error {
 	f.rest()
-	if err := f.open(ctx, index.FollowEnd); err != nil {
+	if err := f.open(ctx, (*index.Index).TailEnd); err != nil {
 		return err
 	}
 	f.queue = []Event{{Kind: Resync, Seq: f.tail.At().Seq, Metadata: f.m, Branches: f.branches(), At: f.m.UpdatedAt}}
@@ -188,14 +198,14 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 	for len(f.queue) == 0 {
 		rec, ok, err := f.tail.Next()
 		switch {
-		case errors.Is(err, index.ErrGap):
+		case isGap(err):
 			if err = f.c.Dir.Check(); err == nil {
 				err = f.resync(ctx)
 			}
 		case err != nil:
 		case ok:
 			byHand = nil
-			f.take(rec)
+			f.take(ctx, &rec)
 		case byHand != nil:
 			f.change(byHand, 0)
 			byHand = nil
@@ -204,7 +214,6 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 				break
 			}
 			if byHand = f.lookAtMetadata(); err == nil && byHand == nil {
-				f.tail.ReleaseBuffer()
 				return e, false, nil
 			}
 		}
@@ -218,28 +227,47 @@ func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
 }
 
 // take queues the events of a record.
-func (f *follower) take(rec index.Record) {
+func (f *follower) take(ctx context.Context, rec *index.Tailed) {
+	kind := MessageAppended
 	switch rec.Kind {
-	case index.KindMetadata, index.KindChange:
+	case journal.Metadata, journal.Change:
 		if m := f.tail.Metadata(); m != nil {
 			f.change(m, rec.Seq)
 		}
-	case index.KindAppend, index.KindReplace:
-		m := f.c.Loader.Committed(bytes.Clone(rec.Body))
-		if m == nil {
-			return
-		}
-		if m.HasPayloads() {
-			_ = f.c.Log.Refresh() // they may still be in the journal; the message reports those that are unavailable
-		}
-		kind := MessageAppended
-		if rec.Kind == index.KindReplace {
-			kind = MessageReplaced
-		}
-		e := f.messageEvent(kind, m)
-		e.Seq = rec.Seq
-		f.queue = append(f.queue, e)
+		return
+	case journal.Replace:
+		kind = MessageReplaced
+	case journal.Add:
+	default:
+		return
 	}
+	m := f.message(ctx, rec)
+	if m == nil {
+		return
+	}
+	if m.HasPayloads() {
+		_ = f.c.Index.Refresh() // they may still be in a log; the message reports those that are unavailable
+	}
+	e := f.messageEvent(kind, m)
+	e.Seq, e.At = rec.Seq, rec.Entry.StoredAt()
+	f.queue = append(f.queue, e)
+}
+
+// message returns the message of a record, or its present version if that of the record is gone: it was replaced or erased.
+// It returns nil if the line ends before it now.
+func (f *follower) message(ctx context.Context, rec *index.Tailed) *engine.Message {
+	now, ok, err := f.c.Index.Entry(rec.Entry.Line, rec.Entry.Position)
+	if m := f.c.Loader.Committed(rec.Body); m != nil && (!ok || !now.IsErased()) {
+		return m
+	}
+	if err != nil || !ok {
+		return nil
+	}
+	m, err := f.c.Loader.Load(ctx, loader.Span{Line: now.Line, Folder: f.c.Current().Folders()[now.Line]}, &now)
+	if err != nil {
+		return nil
+	}
+	return m
 }
 
 // messageEvent returns an event about a message, with the branches that show it.
@@ -288,8 +316,12 @@ func (f *follower) lookAtMetadata() *engine.Metadata {
 		return nil
 	}
 	f.stamp = stamp
-	_ = f.c.Log.Refresh() // what other processes committed is no edit
-	m, is, _, err := f.c.Log.Metadata()
+	_ = f.c.Index.Refresh() // what other processes committed is no edit
+	committed, err := f.c.Index.Metadata()
+	if err != nil {
+		return nil
+	}
+	m, is, _, err := f.c.Dir.EffectiveMetadata(committed)
 	if err != nil || is != ctxfolder.ProjectionEdited && is != ctxfolder.ProjectionNewer {
 		return nil
 	}

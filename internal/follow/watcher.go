@@ -1,11 +1,11 @@
 // Package follow reports what any process commits to a store, as it happens.
 //
 // [Watch] follows all contexts of a store, and [WatchContext] one context from a given commit on. The [Watcher] yields
-// each commit once, as an [Event]. A follower for each context reads the context's journals; hints of the file system,
+// each commit once, as an [Event]. A follower for each context reads the context's history; hints of the file system,
 // or else a timer, say when to look.
 //
-// The package uses package engine for contexts and their metadata, package index for the journals, and package watch
-// for the hints.
+// The package uses package engine for contexts and their metadata, package index for the history, and package watch for
+// the hints.
 package follow
 
 import (
@@ -30,8 +30,8 @@ import (
 const FromNow = math.MaxUint64
 
 // Watcher reports the commits of every process: each commit once, those of a context in order. It reads them from the
-// context's journals. Hints of the file system only say when to look; without hints it polls. It remembers its position
-// and none of the reported events, so a slow follower costs no memory. A follower that falls behind the oldest journal
+// context's history. Hints of the file system only say when to look; without hints it polls. It remembers its position
+// and none of the reported events, so a slow follower costs no memory. Where records are missing or damaged, a follower
 // gets a [Resync].
 //
 // A Watcher may report a commit shortly before the commit is durable.
@@ -61,7 +61,7 @@ const turnEvents = 256
 
 // WatchContext follows the context after the commit with the number from. It misses and repeats nothing: first come the
 // commits since then, then new ones. [FromNow] begins with new commits. A change of the metadata in progress at from is
-// reported when it is committed. If the journals no longer have the commits after from, one [Resync] comes first. Close
+// reported when it is committed. If the history has no commit from, or not all after it, one [Resync] comes first. Close
 // releases the watcher; ctx applies only to the start.
 func WatchContext(ctx context.Context, c *engine.Context, from uint64) (*Watcher, error) {
 	w, err := engine.Use(c, func() (*Watcher, error) { return follow(ctx, c, from) })
@@ -79,12 +79,9 @@ func follow(ctx context.Context, c *engine.Context, from uint64) (*Watcher, erro
 	w.hints.Watch(w.root)
 	f := w.add(c.Dir.ID)
 	if from == FromNow {
-		err = f.open(ctx, index.FollowEnd)
-	} else {
-		err = f.open(ctx, func(dir *ctxfolder.Dir) (*index.Tail, error) { return index.FollowFrom(dir, from) })
-		if errors.Is(err, index.ErrGap) {
-			err = f.resync(ctx)
-		}
+		err = f.open(ctx, (*index.Index).TailEnd)
+	} else if err = f.open(ctx, behind(from)); isGap(err) {
+		err = f.resync(ctx)
 	}
 	if err != nil {
 		return nil, errors.Join(err, w.Close())
@@ -97,8 +94,8 @@ func follow(ctx context.Context, c *engine.Context, from uint64) (*Watcher, erro
 // Sequence returns the number of the last commit that the handle knows. What the handle shows now and what
 // [WatchContext] reports behind that number fit together without a gap.
 func Sequence(c *engine.Context) (uint64, error) {
-	seq, err := engine.Use(c, c.Log.Seq)
-	return seq, engine.Wrap(engine.Error{Op: "read", Context: c.Dir.ID}, err)
+	at, err := engine.Use(c, c.Index.At)
+	return at.Seq, engine.Wrap(engine.Error{Op: "read", Context: c.Dir.ID}, err)
 }
 
 // Watch follows all contexts of the store from now on: their commits, their creation and their removal.
@@ -121,7 +118,7 @@ func followAll(ctx context.Context, s *engine.Store) (*Watcher, error) {
 			return nil, errors.Join(err, w.Close())
 		}
 		f := w.add(id)
-		if err := f.open(ctx, index.FollowEnd); err != nil {
+		if err := f.open(ctx, (*index.Index).TailEnd); err != nil {
 			f.unopened = true
 			w.look(f) // the next look reports the error
 		}

@@ -14,7 +14,7 @@ import (
 // and nested forks, and none that was rewound before it or goes on beside it.
 func TestEventsOfSharedMessages(t *testing.T) {
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1))
+	s, _ := kit.NewStore(t, engine.WithSealBytes(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	fork := func(from, name string, at int64) {

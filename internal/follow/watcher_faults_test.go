@@ -45,7 +45,7 @@ func TestWatchFault(t *testing.T) {
 	const messages = 3
 	for k := 1; ; k++ {
 		disk := anHourAgo()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 		w := kit.Must[*follow.Watcher](t)(follow.Watch(ctx, s))
 		kit.Fill(t, c.Active(), messages)
@@ -80,7 +80,7 @@ func TestWatchBegin(t *testing.T) {
 	ctx := context.Background()
 	for k := 1; ; k++ {
 		disk := anHourAgo()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 		kit.Fill(t, c.Active(), 3)
 		works := failAt(disk, k)
@@ -108,7 +108,7 @@ func TestWatchBegin(t *testing.T) {
 // TestWatchOpensFew: also where each of many contexts has much to tell.
 func TestWatchOpensFew(t *testing.T) {
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1))
+	s, _ := kit.NewStore(t, engine.WithSealBytes(-1))
 	var contexts []*engine.Context
 	for range 2 * follow.MaxAwake {
 		contexts = append(contexts, kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{})))

@@ -133,7 +133,7 @@ func TestWatchKinds(t *testing.T) {
 			if e := wantEvents(t, w, "branch.removed main", "metadata.changed"); e.Metadata.Title != "T" {
 				t.Errorf("title %q", e.Metadata.Title)
 			}
-			check(c.Fold(ctx))
+			check(c.Seal(ctx))
 			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 			kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
 			for x, err := range trash.Collect(ctx, other, trash.CollectOptions{Grace: trash.DefaultGrace}) {
@@ -151,6 +151,7 @@ func TestWatchKinds(t *testing.T) {
 				t.Errorf("%+v, title %q", e, e.Metadata.Title)
 			}
 			if name == "hints" {
+				check(c.Flush(ctx))
 				edit(t, filepath.Join(dir, c.ID().String(), "messages", "branch-alt", last.ID.String()+".json"))
 				if e := wantEvents(t, w, "message.edited other 3"); !e.Message.Edited || !strings.Contains(string(e.Message.Stored), "edited") {
 					t.Errorf("%+v", e.Message)
@@ -181,50 +182,50 @@ func edit(t *testing.T, path string) {
 	}
 }
 
-// TestWatchFrom: from any number on, what comes is what comes behind that number; from one that the journals do not
-// have any more, or not yet, there is one resync.
+// TestWatchFrom: from any number on, what comes is what comes behind that number, whether segments or logs have it; from
+// one that there is not yet, there is one resync.
 func TestWatchFrom(t *testing.T) {
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(-1))
+	s, _ := kit.NewStore(t, engine.WithSealBytes(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
-	var all []string
+	type told struct {
+		seq  uint64
+		line string
+	}
+	var all []told
+	tell := func(line string) { all = append(all, told{kit.Must[uint64](t)(follow.Sequence(c)), line}) }
 	body := []byte(`{"role":"user"}`)
 	for i := range 40 {
-		kit.Append(t, c.Active(), engine.Draft{Body: body})
-		all = append(all, fmt.Sprintf("message.appended main %d", i))
-		if i%10 == 9 {
-			if err := c.Log.Fold(ctx, false); err != nil {
-				t.Fatal(err)
-			}
+		at := kit.Append(t, c.Active(), engine.Draft{Body: body})
+		tell(fmt.Sprintf("message.appended main %d", i))
+		switch i % 10 {
+		case 3:
+			kit.Check(t, c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"role":"other"}`)}))
+			tell(fmt.Sprintf("message.replaced main %d", i))
+		case 5:
+			kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, fmt.Sprint("b", i), 2))
+			tell(fmt.Sprint("branch.created b", i))
+		case 9:
+			kit.Check(t, c.Seal(ctx))
 		}
 	}
 	end := kit.Must[uint64](t)(follow.Sequence(c))
-	oldest := uint64(0)
-	for seq := uint64(0); seq <= end+3; seq++ {
+	for seq := range end + 1 {
 		w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, seq))
-		first, e := events(t, w, 1)
-		switch {
-		case seq >= end:
-			t.Fatalf("from %d: %q", seq, first)
-		case first[0] == "resync":
-			if e.Seq != end || len(e.Branches) != 1 || e.Branches[0].Messages != int64(end) {
-				t.Fatalf("from %d: %+v", seq, e)
-			}
-			oldest = seq + 1
-		default:
-			wantEvents(t, w, all[seq+1:]...)
-			if first[0] != all[seq] {
-				t.Fatalf("from %d: %q", seq, first)
+		var got []told
+		for e, err := range w.Pending(ctx) {
+			kit.Check(t, err)
+			got = append(got, told{e.Seq, line(e)})
+			if m := e.Message; m != nil && (m.Unavailable != nil || !strings.Contains(string(m.Stored), `"role"`)) {
+				t.Errorf("from %d: message %d: %v", seq, m.Position, m.Unavailable)
 			}
 		}
-		w.Close()
-		if seq == end-1 {
-			break
+		want := slices.DeleteFunc(slices.Clone(all), func(x told) bool { return x.seq <= seq })
+		if !slices.Equal(got, want) {
+			t.Fatalf("from %d: %v, wanted %v", seq, got, want)
 		}
-	}
-	if oldest == 0 || oldest > end-10 {
-		t.Errorf("the oldest number is %d of %d", oldest, end)
+		kit.Check(t, w.Close())
 	}
 	w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, end+1))
 	defer w.Close()
@@ -232,7 +233,34 @@ func TestWatchFrom(t *testing.T) {
 	wantEvents(t, w, "resync", "message.appended main 40")
 }
 
-// TestProcessesWatched follows what four processes append while this one forks and folds. The watcher is stopped again
+// TestWatchErased: a message that was erased or cut off is told as far as it is there.
+func TestWatchErased(t *testing.T) {
+	ctx := context.Background()
+	s, _ := kit.NewStore(t, engine.WithSealBytes(-1))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	kit.Fill(t, c.Active(), 3)
+	kit.Check(t, c.Seal(ctx))
+	main := c.Current().Lines[0].ID
+	kit.Check(t, c.Exclusively(ctx, func() error {
+		item, err := c.Index.EraseItem(main, []int64{1})
+		if err != nil {
+			return err
+		}
+		return c.CommitDurably([]engine.Item{{Item: item}})
+	}))
+	for range 2 {
+		w := kit.Must[*follow.Watcher](t)(follow.WatchContext(ctx, c, 0))
+		_, e := events(t, w, 2)
+		if m := e.Message; m == nil || m.Position != 1 || !errors.Is(m.Unavailable, engine.ErrErased) {
+			t.Errorf("%+v", e)
+		}
+		wantEvents(t, w, "message.appended main 2")
+		kit.Check(t, w.Close(), c.Seal(ctx))
+	}
+}
+
+// TestProcessesWatched follows what four processes append while this one forks and seals. The watcher is stopped again
 // and again and another one goes on from the last number: each message is told once, and in order.
 func TestProcessesWatched(t *testing.T) {
 	const writers = 4
@@ -250,7 +278,7 @@ func TestProcessesWatched(t *testing.T) {
 	ends := make(chan error, writers)
 	for i := range writers {
 		cmd := exec.Command(os.Args[0], c.ID().String(), fmt.Sprint("w", i), fmt.Sprint(each))
-		cmd.Env = append(os.Environ(), "CTXDIR_WRITER="+dir, "CTXDIR_WRITER_FOLDS=1000000")
+		cmd.Env = append(os.Environ(), "CTXDIR_WRITER="+dir, "CTXDIR_WRITER_SEALS=1000000")
 		cmd.Stderr = os.Stderr
 		go func() { ends <- cmd.Run() }()
 	}

@@ -76,7 +76,7 @@ func (b *bench) open() error {
 }
 
 func (b *bench) read() error {
-	_, err := b.l.Read(nil, func(r Record) error {
+	_, err := b.l.Read(func(r Record) error {
 		b.shown = append(b.shown, string(r.Body))
 		return nil
 	}, func(lost uint64) {

@@ -58,6 +58,9 @@ func (l *Log) advanceDurable(durable func(recordEnd) bool) {
 // Durable returns the number up to which every record is known to be durable. Those before the log are.
 func (l *Log) Durable() uint64 {
 	l.advanceDurable(func(p recordEnd) bool { return l.sync.covers(p.end) })
+	if l.durable.end < l.first && (l.own || l.covered) && l.sync.covers(l.first) {
+		l.durable.end = l.first // the begin record
+	}
 	return l.durable.seq
 }
 
@@ -70,7 +73,16 @@ func (l *Log) IsDurable() bool {
 // Begun reports whether the begin record is known to be durable.
 func (l *Log) Begun() bool {
 	l.Durable()
-	return l.durable.end >= l.first || l.own && l.sync.covers(l.first)
+	return l.durable.end >= l.first
+}
+
+// Adopt takes over what is known through another descriptor of the same file: which records are durable.
+func (l *Log) Adopt(o *Log) {
+	if !o.Begun() || !vfs.SameFile(l.info, o.info) {
+		return
+	}
+	l.advanceDurable(func(p recordEnd) bool { return p.end <= o.durable.end })
+	l.durable.end = max(l.durable.end, l.first) // the begin record
 }
 
 // MakeDurable syncs the log unless every known record is durable. The caller holds the lock of the context.
@@ -215,9 +227,7 @@ func (l *Log) Cover() error {
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", l.name, err)
 		}
-		if end, at = end+h.Size(), h.Spot(); h.Kind == Begin {
-			at = l.from
-		}
+		end, at = end+h.Size(), h.Spot()
 	}
 	if end != l.end || at != l.at {
 		return fmt.Errorf("%w: %s", ErrChanged, l.name)
@@ -253,12 +263,14 @@ func (l *Log) Replace() (*Log, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if _, err = n.Read(nil, func(Record) error { return nil }, nil); err == nil && n.at != l.at {
+	if _, err = n.Read(func(Record) error { return nil }, nil); err == nil && n.at != l.at {
 		err = ErrChanged
 	}
 	names, derr := Doubts(l.dir, l.name)
 	for _, name := range names {
-		derr = cmp.Or(derr, l.dir.Remove(name))
+		if err := l.dir.Remove(name); !errors.Is(err, fs.ErrNotExist) { // whoever left it may have removed it
+			derr = cmp.Or(derr, err)
+		}
 	}
 	if err = cmp.Or(err, derr); err != nil {
 		return fail(errors.Join(err, n.Close()))

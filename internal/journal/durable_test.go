@@ -177,7 +177,7 @@ func TestMarks(t *testing.T) {
 	again.must(again.open())
 	l, err := Open(again.dir, testLog)
 	b.must(err)
-	_, err = l.Read(nil, func(r Record) error { marks = append(marks, r.Mark); return nil }, nil)
+	_, err = l.Read(func(r Record) error { marks = append(marks, r.Mark); return nil }, nil)
 	b.must(err)
 	if want := []uint64{0, 1, 1, 1, 1, 2, 6}; !slices.Equal(marks, want) {
 		t.Errorf("the marks are %d, wanted %d", marks, want)

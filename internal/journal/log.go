@@ -10,6 +10,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
 	"strconv"
 	"strings"
 	"syscall"
@@ -17,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	jsonv2 "github.com/go-json-experiment/json"
+	"github.com/google/uuid"
 )
 
 // Log is an open log. Its reader, and its writer, who holds the lock of the context, call the methods one at a time;
@@ -29,6 +31,7 @@ type Log struct {
 
 	from  Spot            // the place from which it goes on
 	state json.RawMessage // of the context there; nil if the begin record is damaged
+	begin Beginning       // likewise
 	first int64           // where the first record after the begin record starts
 
 	at        Spot   // the place after the last record that was read or written
@@ -97,11 +100,21 @@ func Open(dir vfs.FS, name string) (*Log, error) {
 	if err == nil {
 		err = l.readBeginning()
 	}
+	for range again {
+		if !errors.Is(err, ErrDamaged) {
+			break
+		}
+		runtime.Gosched()
+		err = l.readBeginning()
+	}
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("%s: %w", name, err), f.Close())
 	}
 	return l, nil
 }
+
+// again is how often a damaged begin record is read once more: its writer may be writing it.
+const again = 8
 
 func (l *Log) readBeginning() error {
 	size := l.info.Size()
@@ -112,7 +125,7 @@ func (l *Log) readBeginning() error {
 		if err != nil {
 			return err
 		}
-		l.from, l.state, l.first = b.at, b.State, h.Size()
+		l.from, l.state, l.begin, l.first = b.at, b.State, b, h.Size()
 	case err == nil || errors.Is(err, ErrDamaged):
 		if err := l.findBeginning(size); err != nil {
 			return err
@@ -129,6 +142,9 @@ func (l *Log) readBeginning() error {
 func (l *Log) findBeginning(size int64) error {
 	r := &reader{f: l.f, size: size}
 	rec, ok, err := r.whole(0)
+	if ok && rec.Kind == Begin { // its writer wrote it meanwhile
+		return l.readBeginning()
+	}
 	if err == nil && !ok {
 		rec, ok, err = r.resync(0, 0)
 	}
@@ -139,8 +155,8 @@ func (l *Log) findBeginning(size int64) error {
 	if ok {
 		// The begin record is missing behind a whole record if a write of both was interrupted; a mark says that it was not.
 		var damaged bool
-		if damaged, err = r.damaged(0, rec, rec.Seq-1, nil); damaged {
-			l.from, l.first = Spot{rec.Seq - 1, rec.Prev}, rec.Off
+		if damaged, err = r.damaged(0, rec, rec.before()); damaged {
+			l.from, l.first = Spot{rec.before(), rec.Prev}, rec.Off
 			return err
 		}
 		torn = !damaged
@@ -175,6 +191,9 @@ func (l *Log) Next() string { return l.next }
 // End returns where the last record that was read or written ends in the file, for [Log.SyncTo].
 func (l *Log) End() int64 { return l.end }
 
+// Of returns the context and the store to which the log belongs, as its begin record says; zero if that is damaged.
+func (l *Log) Of() (context, store uuid.UUID) { return l.begin.Context, l.begin.Store }
+
 // Len returns the length of the records after the begin record, in bytes.
 func (l *Log) Len() int64 { return l.end - l.first }
 
@@ -190,8 +209,8 @@ const (
 
 // Read calls f for each record after the last known one, and gap where some are missing. A commit of several records
 // counts whole, or not at all if it is the last one and torn. Read ends with the end record, for which
-// it does not call f. durable, if it is not nil, has proofs besides those in the log.
-func (l *Log) Read(durable Proof, f func(Record) error, gap func(lost uint64)) (Tail, error) {
+// it does not call f.
+func (l *Log) Read(f func(Record) error, gap func(lost uint64)) (Tail, error) {
 	size, err := vfs.Size(l.f)
 	if err != nil {
 		return Damaged, err
@@ -199,7 +218,7 @@ func (l *Log) Read(durable Proof, f func(Record) error, gap func(lost uint64)) (
 	r := &reader{f: l.f, size: size}
 	defer r.giveBack(r.borrow())
 	var commit []Record // a part of one
-	end, clean, err := r.scan(l.end, l.at, l.checked, durable, func(rec Record) error {
+	end, clean, err := r.scan(l.end, l.at, l.checked, func(rec Record) error {
 		if l.next != "" {
 			return fmt.Errorf("%w: record %d follows the end of %s", ErrDamaged, rec.Seq, l.name)
 		}

@@ -76,8 +76,21 @@ type Head struct {
 	Sum         uint64 // of the body
 }
 
-// Spot returns the place after the record.
-func (h *Head) Spot() Spot { return Spot{h.Seq, h.Chain} }
+// Spot returns the place after the record: after a begin or end record, which has no number of its own, the place before.
+func (h *Head) Spot() Spot {
+	if h.Kind == Begin || h.Kind == End {
+		return Spot{h.Seq, h.Prev}
+	}
+	return Spot{h.Seq, h.Chain}
+}
+
+// before returns the number of the record before.
+func (h *Head) before() uint64 {
+	if h.Kind == Begin || h.Kind == End {
+		return h.Seq
+	}
+	return h.Seq - 1
+}
 
 // Size returns the size of the whole record on disk.
 func (h *Head) Size() int64 { return int64(headSize) + h.Len + tailSize }
@@ -146,7 +159,7 @@ func parseHead(b []byte) (h Head, ok bool) {
 	h.Seq, h.Mark = uint64(seq), uint64(mark)
 	word, _, found := bytes.Cut(b[atKind+len(headKind):atLen], []byte{'"'})
 	h.Kind = Kind(word)
-	return h, found
+	return h, found && h.before() <= h.Seq // 0 is the number of no record
 }
 
 // ended reports whether b, the bytes after a record's body, ends the record.

@@ -30,7 +30,7 @@ func chain(t *testing.T, dir vfs.FS) (bodies []string, logs int) {
 		if l.From() != at {
 			t.Fatalf("%s goes on from %v, the log before it ends at %v", name, l.From(), at)
 		}
-		if _, err := l.Read(nil, func(r Record) error {
+		if _, err := l.Read(func(r Record) error {
 			bodies = append(bodies, string(r.Body))
 			return nil
 		}, func(lost uint64) { t.Fatalf("%s: %d records are lost", name, lost) }); err != nil {

@@ -34,7 +34,6 @@ type reader struct {
 	size  int64
 	buf   []byte
 	at    int64 // of buf[0] in the file
-	loose bool  // a record may end in anything: its two checksums prove it
 	least int   // bytes to read at once; 0 for window
 }
 
@@ -92,7 +91,7 @@ func (r *reader) whole(off int64) (rec Record, ok bool, err error) {
 		}
 		b = b[headSize:]
 		rec.Body = b[:h.Len]
-		return rec, (r.loose || ended(b[h.Len:])) && message.Sum(rec.Body) == h.Sum, nil
+		return rec, ended(b[h.Len:]) && message.Sum(rec.Body) == h.Sum, nil
 	}
 	if vfs.HasHole(r.f, off, off+h.Size()) { // of zeros, which no record holds
 		return rec, false, nil
@@ -110,7 +109,7 @@ func (r *reader) whole(off int64) (rec Record, ok bool, err error) {
 		done += int64(len(b))
 	}
 	b, err = r.bytes(off+int64(headSize)+h.Len, tailSize)
-	return rec, err == nil && (r.loose || ended(b)) && d.Sum64() == h.Sum, err
+	return rec, err == nil && ended(b) && d.Sum64() == h.Sum, err
 }
 
 // ahead returns the buffered bytes from off on, at least one except at the end of the file. They are valid until the
@@ -136,7 +135,8 @@ func (r *reader) blank(off int64) (bool, error) {
 	}
 }
 
-// resync finds the next whole record after off with a number above seq. The newline before it may be damaged.
+// resync finds the next whole record after off that follows the one with a number, or a later one. The newline before it may
+// be damaged.
 func (r *reader) resync(off int64, seq uint64) (Record, bool, error) {
 	mark := []byte(headChain)
 	for off++; off < r.size; {
@@ -157,7 +157,7 @@ func (r *reader) resync(off int64, seq uint64) (Record, bool, error) {
 		if err != nil {
 			return rec, false, err
 		}
-		if ok && rec.Seq > seq {
+		if ok && rec.before() >= seq {
 			return rec, true, nil
 		}
 		off++
@@ -203,15 +203,12 @@ func (r *reader) torn(from, to int64) (bool, error) {
 	return end%sector == 0 || last != '}', nil
 }
 
-// Proof reports whether the record with a number was durable, although it is not whole.
-type Proof func(seq uint64) bool
-
 // scan calls f for each whole record from off on, which follows a place. It returns where the last one ends, and whether
 // nothing but blank space follows. Whole records may follow a broken one. Either a crash tore the write of several
 // records, none of which was acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of
 // lost records and continues. known says that only writers have changed what follows off since it was last read.
 func (r *reader) scan(
-	off int64, at Spot, known bool, durable Proof, f func(Record) error, gap func(lost uint64),
+	off int64, at Spot, known bool, f func(Record) error, gap func(lost uint64),
 ) (end int64, clean bool, err error) {
 	if known {
 		r.least = newsWindow
@@ -233,11 +230,11 @@ func (r *reader) scan(
 		if err != nil {
 			return off, false, err
 		}
-		if !ok || rec.Seq != at.Seq+1 || rec.Prev != at.Chain {
-			if rec, ok, err = r.resume(off, at.Seq, durable); err != nil || !ok {
+		if !ok || rec.before() != at.Seq || rec.Prev != at.Chain {
+			if rec, ok, err = r.resume(off, at.Seq); err != nil || !ok {
 				return off, false, err
 			}
-			if lost := rec.Seq - at.Seq - 1; lost > 0 && gap != nil {
+			if lost := rec.before() - at.Seq; lost > 0 && gap != nil {
 				gap(lost)
 			}
 		}
@@ -250,25 +247,25 @@ func (r *reader) scan(
 }
 
 // resume finds the record to continue with when the one at off is not the next whole one. ok is false when none counts.
-func (r *reader) resume(off int64, seq uint64, durable Proof) (rec Record, ok bool, err error) {
+func (r *reader) resume(off int64, seq uint64) (rec Record, ok bool, err error) {
 	next, found, err := r.resync(off, seq)
 	if err != nil || !found {
 		return rec, false, err
 	}
 	// A writer may have written during this read. Its record is whole by now, since the record after it is there.
 	r.forget()
-	if rec, ok, err = r.whole(off); err != nil || ok && rec.Seq == seq+1 {
+	if rec, ok, err = r.whole(off); err != nil || ok && rec.before() == seq {
 		return rec, ok, err
 	}
-	if damaged, err := r.damaged(off, next, seq, durable); err != nil || !damaged {
+	if damaged, err := r.damaged(off, next, seq); err != nil || !damaged {
 		return rec, false, err
 	}
 	return r.whole(next.Off)
 }
 
 // damaged reports whether the record after seq, in the bytes from off to the whole record next, was durable: no sector
-// of it is missing, or a later record has a mark that says so, or there is another proof.
-func (r *reader) damaged(off int64, next Record, seq uint64, durable Proof) (bool, error) {
+// of it is missing, or a later record has a mark that says so.
+func (r *reader) damaged(off int64, next Record, seq uint64) (bool, error) {
 	if torn, err := r.torn(off, next.Off); err != nil || !torn {
 		return err == nil, err
 	}
@@ -281,5 +278,5 @@ func (r *reader) damaged(off int64, next Record, seq uint64, durable Proof) (boo
 			return false, err
 		}
 	}
-	return durable != nil && durable(seq+1), nil
+	return false, nil
 }

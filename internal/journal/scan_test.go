@@ -118,7 +118,7 @@ func readBytes(t testing.TB, content []byte) (records []Record, lost uint64, tai
 	if err = l.readBeginning(); err != nil {
 		return nil, 0, Damaged, err
 	}
-	tail, err = l.Read(nil, func(r Record) error {
+	tail, err = l.Read(func(r Record) error {
 		r.Body = bytes.Clone(r.Body)
 		records = append(records, r)
 		return nil

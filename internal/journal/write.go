@@ -136,7 +136,10 @@ func (l *Log) encode(items []Item, group bool) (records []Record, b []byte) {
 	}
 	b, records = make([]byte, 0, size), make([]Record, 0, len(items))
 	for i, it := range items {
-		h := Head{Seq: at.Seq + 1, Mark: mark, Prev: at.Chain, Kind: it.Kind, Len: int64(len(it.Body)), Was: it.Was, Sum: message.Sum(it.Body)}
+		h := Head{Seq: at.Seq, Mark: mark, Prev: at.Chain, Kind: it.Kind, Len: int64(len(it.Body)), Was: it.Was, Sum: message.Sum(it.Body)}
+		if it.Kind != End {
+			h.Seq++
+		}
 		if h.More = group && i+1 < len(items); h.More {
 			h.Mark = 0
 		}
@@ -171,7 +174,7 @@ func (l *Log) cutBack() {
 	before := l.allocated
 	if err := l.cut(l.end); err != nil {
 		l.sync.fail(err)
-	} else if l.end < before {
+	} else if l.end < before && l.sync.covers(l.end) {
 		l.doubt.remove(l.dir) // the file is not longer; a full disk may have no room for a copy
 	}
 	_, _ = l.f.WriteAt([]byte{'\n'}, l.end)
@@ -229,11 +232,15 @@ func BeginAt(dir vfs.FS, name string, b Beginning, at Spot) (*Log, error) {
 
 func begin(dir vfs.FS, name string, record []byte) error {
 	content := append(bytes.Clone(record), blankSpace(space(int64(len(record))))...)
+	doubts, err := Doubts(dir, name)
+	if err != nil {
+		return err
+	}
 	info, err := dir.Lstat(name)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && info.Mode().IsRegular() && info.Size() > int64(len(record)) {
+	if err == nil && len(doubts) == 0 && info.Mode().IsRegular() && info.Size() > int64(len(record)) {
 		l, err := openBlank(dir, name)
 		if err == nil {
 			_, err = l.WriteAt(record, 0)
@@ -246,7 +253,30 @@ func begin(dir vfs.FS, name string, record []byte) error {
 	if err := create(dir, name, func(f vfs.File) error { _, err := f.Write(content); return err }); err != nil {
 		return err
 	}
-	return dir.SyncDir(".")
+	if err := dir.SyncDir("."); err != nil {
+		return err
+	}
+	for _, doubt := range doubts {
+		if err := dir.Remove(doubt); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// Start makes the first log of a context, which has a folder for itself, with its first commit. It syncs the log, and not
+// its name.
+//
+// Crash order: nobody knows of the context yet.
+func Start(dir vfs.FS, name string, b Beginning, items []Item) error {
+	record, err := b.encode(Spot{})
+	if err != nil {
+		return err
+	}
+	l := &Log{end: int64(len(record))}
+	_, first := l.encode(items, true)
+	record = append(record, first...)
+	return vfs.WriteSynced(dir, name, append(record, blankSpace(space(int64(len(record))))...))
 }
 
 var errNotBlank = errors.New("the log is not blank")

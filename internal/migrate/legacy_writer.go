@@ -68,7 +68,7 @@ func initialMetadata(m *engine.Metadata) *engine.Metadata {
 
 func (r *legacyWriter) run(ctx context.Context, to legacy.Sink) error {
 	r.m = r.c.Current()
-	r.load = loader.New(r.c.Dir, r.c.Log, loader.NewPool(0), r.c.Store.Blobs, r.c.Store.Options.Memory)
+	r.load = loader.New(r.c.Dir, r.c.Index, loader.NewPool(0), r.c.Store.Blobs, r.c.Store.Options.Memory)
 	defer r.load.Close()
 	r.done.Context = r.m.ID
 	r.keys, r.written = map[linePosition]jsontext.Value{}, map[[16]byte]uint64{}

@@ -92,7 +92,7 @@ func (r *legacyWriter) list(ctx context.Context, b *ctxfolder.Branch, of *Branch
 			return
 		}
 		for _, seg := range segments {
-			for e, err := range r.c.Log.All(ctx, seg.Line, seg.From, seg.To) {
+			for e, err := range r.c.Index.All(ctx, seg.Line, seg.From, seg.To) {
 				if err != nil {
 					yield(nil, err)
 					return

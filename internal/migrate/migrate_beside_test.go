@@ -20,7 +20,7 @@ import (
 
 // migrateOn migrates the legacy context at a path of a disk whose root is a store.
 func migrateOn(disk vfs.FS, at string) (migrate.Result, error) {
-	s, err := kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithLockTimeout(time.Millisecond))
+	s, err := kit.Open("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithLockTimeout(time.Millisecond))
 	if err != nil {
 		return migrate.Result{}, err
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -24,7 +25,7 @@ import (
 func legacyOnDisk(t *testing.T, split bool) (disk *crashfs.FS, id uuid.UUID, text string) {
 	t.Helper()
 	disk = crashfs.New()
-	s, err := kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithTextThreshold(1<<10))
+	s, err := kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithTextThreshold(1<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -105,7 +106,7 @@ func TestGivingWayCut(t *testing.T) {
 			written = true
 			kit.Check(t, disk.Replace(name, []byte(strings.Replace(text, "User", "Tool", 1))), disk.SyncDir("."))
 			disk.CutAt(len(disk.Ops()) + k)
-		}}), engine.WithFoldBytes(-1)))
+		}}), engine.WithSealBytes(-1)))
 		_, err := s.Context(ctx, id)
 		done := !disk.PowerCut()
 		if !written || done && !errors.Is(err, legacy.ErrChanged) {
@@ -263,7 +264,7 @@ func TestMigrateTogether(t *testing.T) {
 	}
 }
 
-// alteringFS is a file system in which message files come to hold something else than what is written.
+// alteringFS is a file system in which segments come to hold something else than what is written.
 type alteringFS struct{ vfs.FS }
 
 type alteringFile struct{ vfs.File }
@@ -275,14 +276,16 @@ func (a alteringFS) Sub(name string) (vfs.FS, error) {
 
 func (a alteringFS) OpenFile(name string, flag int) (vfs.File, error) {
 	f, err := a.FS.OpenFile(name, flag)
-	if err != nil || flag&os.O_CREATE == 0 {
+	if err != nil || flag&os.O_CREATE == 0 || !strings.Contains(name, ctxfolder.Segments) {
 		return f, err
 	}
 	return alteringFile{f}, nil
 }
 
 func (f alteringFile) Write(b []byte) (int, error) {
-	return f.File.Write(bytes.Replace(b, []byte(`"role":"User"`), []byte(`"role":"Usar"`), 1))
+	b = bytes.Clone(b)
+	b[len(b)/2] ^= 1
+	return f.File.Write(b)
 }
 
 // TestMigrateInvalid: where the new context is not what was read, there is none, and the legacy one stays.

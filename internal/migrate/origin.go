@@ -13,8 +13,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// legacyMember is the member of metadata.json, and of a branch in it, for whatever has no other place. docs/FORMAT.md,
-// "Legacy", describes it.
+// legacyMember is the member of metadata.json, and of a branch in it, for whatever has no other place. docs/LEGACY.md
+// describes it.
 const legacyMember = "legacy"
 
 // Unlisted is the name of the branch with the messages that no branch listed.

@@ -36,7 +36,7 @@ type RollbackOptions struct {
 
 // Rollback writes the context in the legacy format, with payloads in their places and archived messages. A migrated
 // context gets its old form, equal to the original but for later changes. Any other context gets a form that the old
-// program can read: see docs/FORMAT.md. A folder becomes one again, unless path ends in .json. The context stays.
+// program can read: see docs/LEGACY.md. A folder becomes one again, unless path ends in .json. The context stays.
 //
 // It fails with an error that wraps fs.ErrExist when path exists, and with the reason when a message is unavailable.
 func Rollback(ctx context.Context, c *engine.Context, path string, o RollbackOptions) (RollbackResult, error) {

@@ -122,7 +122,7 @@ func TestMigrateWritten(t *testing.T) {
 				f := kit.Must[vfs.File](t)(disk.OpenFile(file, os.O_WRONLY))
 				_, err := f.Write([]byte(changed))
 				kit.Check(t, err, f.Truncate(int64(len(changed))), f.Close())
-			}}), engine.WithFoldBytes(-1)))
+			}}), engine.WithSealBytes(-1)))
 			if c, err := s.Context(ctx, id); !errors.Is(err, legacy.ErrChanged) {
 				t.Errorf("%s, split %v: %v, %v", how, split, c, err)
 			}
@@ -237,7 +237,7 @@ func TestSettle(t *testing.T) {
 			defer other.Close()
 			look(other, engine.ErrLocked, "meanwhile")
 		}
-	}}), engine.WithFoldBytes(-1)))
+	}}), engine.WithSealBytes(-1)))
 	look(s, nil, "at first")
 	if stopped == nil {
 		t.Fatal("it was never in between")

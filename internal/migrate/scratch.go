@@ -13,7 +13,7 @@ import (
 // folder where staging/ is not writable or the store is read-only. remove closes and removes the store.
 func scratchStore(like *engine.Store) (s *engine.Store, remove func(), err error) {
 	opts := []engine.Option{
-		engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(-1), engine.WithTextThreshold(like.TextThreshold()),
+		engine.WithDurability(engine.Relaxed), engine.WithSealBytes(-1), engine.WithTextThreshold(like.TextThreshold()),
 		engine.WithMaxMessage(like.Options.MaxMessage), engine.WithPool(like.Options.Pool),
 	}
 	in, drop, err := scratchFolder(like)

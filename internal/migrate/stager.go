@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/hex"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"time"
 
@@ -60,12 +59,17 @@ func (g *stager) run(ctx context.Context) error {
 		return err
 	}
 	defer g.staged.Close()
-	copied := index.NewCopy(g.staged, g.to.ID(), g.id, nil)
-	err = g.lines(ctx, copied)
-	if ferr := copied.Finish(g.m, err); err == nil {
-		err = ferr
-	}
+	built, err := index.Build(index.FolderOf(g.to.ID(), g.id, g.staged), g.m)
 	if err != nil {
+		return err
+	}
+	defer built.Abort()
+	for i := range g.plan {
+		if err := g.line(ctx, i, built); err != nil {
+			return err
+		}
+	}
+	if err := built.Finish(); err != nil {
 		return err
 	}
 	encoded, err := g.m.Encode()
@@ -75,15 +79,7 @@ func (g *stager) run(ctx context.Context) error {
 	if err := vfs.WriteSynced(g.staged, ctxfolder.MetadataFile, encoded); err != nil || !g.durable {
 		return err
 	}
-	if err := g.to.FS.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
-		return err
-	}
-	for sum := range g.small {
-		if _, err := g.to.Blobs.Share(sum, true); err != nil {
-			return err
-		}
-	}
-	return engine.SyncTree(g.to.FS, folder)
+	return g.to.SyncStaged(g.id, g.small)
 }
 
 // metadata makes the metadata, with a line and a branch for each line of the plan.
@@ -186,22 +182,10 @@ func (n *branchNames) name(want string) string {
 	}
 }
 
-func (g *stager) lines(ctx context.Context, copied *index.Copy) error {
-	for i := range g.plan {
-		if len(g.plan[i].Items) == 0 {
-			continue
-		}
-		if err := g.line(ctx, i, copied); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (g *stager) line(ctx context.Context, i int, copied *index.Copy) error {
+func (g *stager) line(ctx context.Context, i int, built *index.Builder) error {
 	l, line := &g.plan[i], &g.m.Lines[i]
-	if err := copied.Line(line); err != nil {
-		return err
+	if len(l.Items) == 0 {
+		return nil
 	}
 	path := ctxfolder.Messages + "/" + line.Folder
 	if err := g.staged.Mkdir(path); err != nil {
@@ -229,11 +213,10 @@ func (g *stager) line(ctx context.Context, i int, copied *index.Copy) error {
 			return fmt.Errorf("message %d of branch %q: %w", env.Position, env.Branch, err)
 		}
 		raw := env.AppendTo(nil)
-		e := index.Entry{ID: id, Size: int64(len(raw)), Sum: message.Sum(raw), At: g.at.UnixNano(), Payloads: env.Payloads}
 		if err := vfs.CreateFile(folder, ctxfolder.MessageFile(id), append(raw, '\n'), g.at); err != nil {
 			return err
 		}
-		if err := copied.Put(e); err != nil {
+		if err := built.Add(index.EntryOf(env, raw), raw); err != nil {
 			return err
 		}
 		if g.read += int64(len(raw)); g.progress != nil {

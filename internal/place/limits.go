@@ -6,8 +6,8 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
-// These bounds follow from the engine's needs: it preallocates a journal in steps of some 100 KiB and keeps up to 4
-// MiB. A message may have 256 MiB, and is a file.
+// These bounds follow from the engine's needs: it makes a log longer in steps of up to 512 KiB, and seals it at
+// 1 MiB. A message may have 256 MiB, and is a file.
 const (
 	leastSpace  = 16 << 20
 	littleSpace = 512 << 20

@@ -70,7 +70,7 @@ func (t *trial) write() Finding {
 	return Finding{Kind: KindWrite, Severity: OK, Detail: "files can be created and written"}
 }
 
-// sync tests the syncs of an append and of a fold. It cannot test whether the disk reports the truth.
+// sync tests the syncs of an append and of a seal. It cannot test whether the disk reports the truth.
 func (t *trial) sync() Finding {
 	begun := time.Now()
 	err := t.file.Datasync()

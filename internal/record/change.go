@@ -11,12 +11,15 @@ type Change struct {
 	Record   string    `json:"record,omitempty"`
 	Seq      uint64    `json:"seq"` // of the commit
 	At       time.Time `json:"at,omitzero"`
-	Op       string    `json:"op"` // as the command's verbs: append, replace, new, fork, rename, rewind, rm, meta
+	Op       string    `json:"op"` // as the command's verbs: append, replace, new, fork, rename, rewind, rm, meta; or created
 	Branch   string    `json:"branch,omitempty"`
 	Was      string    `json:"was,omitempty"` // the former name of a renamed branch
 	Position *int64    `json:"position,omitempty"`
 	ID       string    `json:"id,omitempty"` // of the message
 }
+
+// OfCreation describes the first commit of a context, which creates it and is no event of a watcher.
+func OfCreation(m *ctxdir.Metadata) Change { return Change{Seq: 1, At: m.CreatedAt, Op: "created"} }
 
 // OfChange describes the change that an event reports.
 func OfChange(e *ctxdir.Event) Change {

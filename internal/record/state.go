@@ -73,13 +73,12 @@ type Restored struct {
 	Path     string `json:"path"`
 	Branch   string `json:"branch,omitempty"`
 	Messages int64  `json:"messages,omitempty"`
-	Missing  int64  `json:"missing,omitempty"`
 	Bytes    int64  `json:"bytes"`
 }
 
 // OfRestored describes an item that came back from the trash.
 func OfRestored(x ctxdir.Item) Restored {
-	return Restored{"", ID(x.ID), x.Kind, ID(x.Context), x.Path, x.Name, x.Messages, x.Missing, x.Bytes}
+	return Restored{"", ID(x.ID), x.Kind, ID(x.Context), x.Path, x.Name, x.Messages, x.Bytes}
 }
 
 // Finding is a problem that a check found.

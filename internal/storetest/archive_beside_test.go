@@ -32,7 +32,7 @@ const (
 	besideAlt  = 15 // on alt alone
 )
 
-// besideBody is version v of message n: some have payloads that ride in the journal, some have larger ones.
+// besideBody is version v of message n: some have payloads in the log, some have larger ones.
 func besideBody(n, v int) string {
 	size := 4 + n%5
 	switch {
@@ -161,7 +161,7 @@ func readBeside(c *engine.Context, way string, refresh, shared bool, stop *atomi
 }
 
 func openBeside(dir string, id uuid.UUID) (*engine.Store, *engine.Context, error) {
-	s, err := kit.Open(dir, engine.WithPool(16<<10), engine.WithFoldBytes(40_000))
+	s, err := kit.Open(dir, engine.WithPool(16<<10), engine.WithSealBytes(40_000))
 	if err != nil {
 		return nil, nil, err
 	}
@@ -281,7 +281,7 @@ func TestReadingWhileArchiving(t *testing.T) {
 	for n := 1000; n < 1000+besideAlt; n++ {
 		kit.Append(t, alt, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))})
 	}
-	kit.Check(t, c.Fold(ctx))
+	kit.Check(t, c.Seal(ctx))
 
 	cmd := exec.Command(os.Args[0], c.ID().String())
 	cmd.Env = append(os.Environ(), "CTXDIR_READER="+dir)

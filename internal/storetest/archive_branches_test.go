@@ -4,9 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -16,15 +13,14 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestBranchesOfArchived: forks, rewinds, renames, appends and replacements go on over messages in packs as over those
-// in files.
+// TestBranchesOfArchived: forks, rewinds, renames, appends and replacements go on over archived messages as over others.
 func TestBranchesOfArchived(t *testing.T) {
 	ctx := context.Background()
-	c, dir := archivedContext(t)
+	c := archivedContext(t)
 	main := kit.Must[*engine.Branch](t)(c.Branch("main"))
 	want := kit.ResolvedBodies(t, main)
 	n := int64(len(want))
-	// An id that is in a pack is there.
+	// An archived message is there.
 	third := engine.Draft{ID: kit.TestID(103), Body: []byte(`{"n":3}`)}
 	if at, err := main.Append(ctx, third); err != nil || !at.Existed || at.Position != 3 {
 		t.Errorf("a retry: %+v, %v", at, err)
@@ -46,7 +42,7 @@ func TestBranchesOfArchived(t *testing.T) {
 	kit.Append(t, main, engine.Draft{Body: []byte(`{"data":""}`), Attachments: []engine.Attachment{with}})
 	want = kit.ResolvedBodies(t, main)
 
-	// A fork of it and one in the midst of it, a rewind into it: the line that goes on shares the folder.
+	// A fork of it and one in the midst of it, a rewind into it.
 	fork := kit.Must[*engine.Branch](t)(main.Fork(ctx, "fork", 7))
 	same(t, "fork", kit.ResolvedBodies(t, fork), want[:7])
 	kit.Append(t, fork, engine.Draft{ID: kit.TestID(109), Body: []byte(`{"fork":1}`)})
@@ -60,17 +56,12 @@ func TestBranchesOfArchived(t *testing.T) {
 	if taken.Existed || taken.Position != 6 {
 		t.Errorf("%+v", taken)
 	}
-	// Its file has a derived name, so the archived one can come back.
-	own := filepath.Join(dir, c.ID().String(), "messages", "branch-alt", kit.TestID(202).String()+".json")
-	if _, err := os.Stat(own); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("the file of another line's message: %v", err)
-	}
 	after := kit.ResolvedBodies(t, alt)
 	kit.Check(t, c.Rename(ctx, "alt", "renamed"))
 	renamed := kit.Must[*engine.Branch](t)(c.Branch("renamed"))
 	same(t, "renamed", kit.ResolvedBodies(t, renamed), after)
 
-	// A replacement lies in a file, and can be archived again.
+	// A replacement has a file, and can be archived again.
 	if err := main.Replace(ctx, kit.TestID(103), engine.Draft{Body: []byte(`{"n":33}`)}); !errors.Is(err, engine.ErrShared) {
 		t.Errorf("replace what branches share: %v", err)
 	}

@@ -1,19 +1,21 @@
 package storetest_test
 
 import (
+	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
+	"path"
 	"slices"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/archive"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 
@@ -32,8 +34,8 @@ type arrangement struct {
 	erases bool
 }
 
-// shelf makes a store with a context on a disk: two lines, payloads of every size, a replaced message, a folded journal
-// that is not settled, one that is not folded. Another context refers to one of its payloads.
+// shelf makes a store with a context on a disk: two lines, payloads of every size, a replaced message, segments, and a log
+// that is not sealed. Another context refers to one of its payloads.
 func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Transcript) {
 	t.Helper()
 	ctx := context.Background()
@@ -49,24 +51,24 @@ func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Transcript) {
 		want[branch] = append(want[branch], m)
 	}
 	add("main", 10)
-	add("main", 3000)   // its payload rides in the journal
+	add("main", 3000)   // its payload is in the log
 	add("main", 80_000) // one that does not
 	add("main", 20)
-	kit.Check(t, c.Log.Fold(ctx, false))
+	kit.Check(t, c.Seal(ctx))
 	kit.Must[*engine.Branch](t)(w.Branch("main").Fork(ctx, "alt", 3))
 	want["alt"] = slices.Clone(want["main"][:3])
 	add("alt", 5000)
 	add("main", 500)
 	want["main"][3].Body = string(kit.Secret(3000))
 	kit.Check(t, w.Branch("main").Replace(ctx, want["main"][3].ID, engine.Draft{Body: []byte(want["main"][3].Body)}))
-	kit.Check(t, c.Log.Fold(ctx, false))
+	kit.Check(t, c.Seal(ctx))
 	add("alt", 10)
 	add("main", 2000)
 	add("main", 10)
 
 	other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)}))
 	kit.Append(t, other.Active(), engine.Draft{Body: []byte(want["main"][2].Body)})
-	kit.Check(t, other.Fold(ctx), other.Close())
+	kit.Check(t, other.Seal(ctx), other.Close())
 	return w, want
 }
 
@@ -83,7 +85,7 @@ func archiveStore(w *kit.World) (err error) {
 	return errors.Join(err, w.C.Refresh(w.Ctx))
 }
 
-// archiveAway archives all, and collects: payloads are in the pack alone then.
+// archiveAway archives all, and collects.
 func archiveAway(w *kit.World) error {
 	return errors.Join(archiveAll(w), kit.CollectAll(w.Store, 0), kit.CollectAll(w.Store, 0), w.C.Refresh(w.Ctx))
 }
@@ -124,7 +126,7 @@ func arrangements() []arrangement {
 		for _, at := range []int{0, 1, 2, 3, 4, 5} {
 			err = errors.Join(err, replaceWith(w, at, newerBody(at)))
 		}
-		return errors.Join(err, w.C.Fold(w.Ctx))
+		return errors.Join(err, w.C.Seal(w.Ctx))
 	}
 	more := kit.TranscriptMessage{kit.TestID(900), fmt.Sprintf(`{"more":%q}`, strings.Repeat("m", 3000))}
 	return []arrangement{
@@ -156,23 +158,23 @@ func arrangements() []arrangement {
 			},
 		},
 		{
-			name:   "replace and fold",
+			name:   "replace and seal",
 			before: archiveAll,
 			then:   func(s kit.Transcript) { setBody(s, s["main"][1].ID, newerBody(1)) },
 			do: func(w *kit.World) error {
 				if err := replaceWith(w, 1, newerBody(1)); err != nil {
 					return err
 				}
-				return w.C.Fold(w.Ctx)
+				return w.C.Seal(w.Ctx)
 			},
 		},
-		{name: "append and fold", before: archiveAway, then: func(s kit.Transcript) {
+		{name: "append and seal", before: archiveAway, then: func(s kit.Transcript) {
 			s["main"] = append(s["main"], more)
 		}, do: func(w *kit.World) error {
 			if _, err := w.Branch("main").Append(w.Ctx, engine.Draft{ID: more.ID, Body: []byte(more.Body)}); err != nil {
 				return err
 			}
-			return w.C.Fold(w.Ctx)
+			return w.C.Seal(w.Ctx)
 		}},
 	}
 }
@@ -224,80 +226,72 @@ func holds(disk *crashfs.FS, done bool, states ...kit.Transcript) error {
 	return w.Verify(done, states...)
 }
 
-// tidy reports an error unless there is nothing left over: packs that nobody reads, half-made ones, files of archived
-// messages.
-func tidy(disk *crashfs.FS) error {
+// tidy reports an error unless there is nothing left over: logs and segments that nobody reads, and with archived
+// files of archived messages.
+func tidy(disk *crashfs.FS, archived bool) error {
 	w, err := opened(disk)
 	if err != nil {
 		return err
 	}
 	defer w.Close()
-	var there []uuid.UUID
-	for e, err := range w.C.Dir.FS.ReadDir(ctxfolder.Archive) {
-		if errors.Is(err, syscall.ENOENT) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		id, ok := archive.ParseFileName(e.Name())
-		if !ok {
-			return fmt.Errorf("archive/%s is left over", e.Name())
-		}
-		there = append(there, id)
-	}
-	named, err := w.C.Log.Packs()
+	raw, err := w.C.Index.Summary()
 	if err != nil {
 		return err
 	}
-	for _, id := range there {
-		if !slices.Contains(named, id) {
-			return fmt.Errorf("pack %s is left over", id)
-		}
+	var parts struct{ Segments, Logs []string }
+	if err := json.Unmarshal(raw, &parts); err != nil {
+		return err
 	}
-	if len(there) != len(named) {
-		return fmt.Errorf("%d packs are there, %d are named", len(there), len(named))
+	read := append(parts.Segments, parts.Logs...)
+	err = engine.WalkFiles(disk, w.ID.String(), func(p string) error {
+		name := strings.TrimPrefix(p, w.ID.String()+"/")
+		_, segment := archive.ParseName(path.Base(name))
+		if !segment && !strings.HasPrefix(name, "log-") || slices.Contains(read, name) {
+			return nil
+		}
+		if raw, err := vfs.ReadFile(disk, p, 1<<20); err != nil || len(bytes.Trim(raw, "\n\x00")) > 0 { // else it has not begun
+			return fmt.Errorf("%s is left over, the history is %v: %w", name, read, err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
 	}
-	for _, ln := range w.C.Metadata().Lines {
-		counts, _, err := w.C.Log.Counts(ln.ID)
-		if err != nil {
-			return err
-		}
-		entries, err := w.C.Log.Entries(ln.ID, counts.Base, counts.End())
-		if err != nil {
-			return err
-		}
-		for _, e := range entries {
-			if _, err := w.C.Dir.StatMessage(ln.Folder, e.FileID()); (e.Pack != uuid.Nil || e.Lost != "") && err == nil {
-				return fmt.Errorf("the file of message %s, which is in pack %s, is left over", e.ID, e.Pack)
+	for _, l := range w.C.Metadata().Lines {
+		for e, err := range w.C.Index.All(w.Ctx, l.ID, 0, l.Archived) {
+			if err != nil {
+				return err
+			}
+			if _, err := w.C.Dir.StatMessage(l.Folder, e.ID); archived && err == nil {
+				return fmt.Errorf("the file of message %s, which is archived, is left over", e.ID)
 			}
 		}
 	}
 	return nil
 }
 
-// again does an arrangement that was stopped, and collects.
+// again does an arrangement that was stopped, repairs and collects.
 func (a *arrangement) again(w *kit.World, after kit.Transcript) error {
 	if err := a.do(w); err != nil {
 		return fmt.Errorf("again: %w", err)
 	}
-	if err := w.Verify(true, after); err != nil {
+	if err := errors.Join(w.Verify(false, after), kit.VerifyRepair(w.Ctx, w.Store)); err != nil {
 		return fmt.Errorf("done again: %w", err)
 	}
 	return a.collected(w, after)
 }
 
-// collected collects, and looks whether the disk is as it should be in the end, and would be after a power cut.
+// collected seals and collects, and looks whether the disk is as it should be in the end, and would be after a power cut.
 func (a *arrangement) collected(w *kit.World, after kit.Transcript) error {
 	disk := w.Store.Options.FS.(*crashfs.FS)
-	if err := errors.Join(kit.CollectAll(w.Store, trash.DefaultGrace), w.C.Refresh(w.Ctx)); err != nil {
+	if err := errors.Join(kit.CollectAll(w.Store, trash.DefaultGrace), w.C.Refresh(w.Ctx), w.C.Seal(w.Ctx)); err != nil {
 		return fmt.Errorf("collecting: %w", err)
 	}
-	if err := tidy(disk); err != nil {
+	if err := tidy(disk, strings.HasPrefix(a.name, "archive")); err != nil {
 		return fmt.Errorf("collected: %w", err)
 	}
-	for _, d := range []*crashfs.FS{disk, disk.Crash(crashfs.Lose)} {
-		if err := holds(d, true, after); err != nil {
+	for i, d := range []*crashfs.FS{disk, disk.Crash(crashfs.Lose)} {
+		if err := holds(d, i == 0, after); err != nil {
 			return fmt.Errorf("collected: %w", err)
 		}
 		if !a.erases {
@@ -310,8 +304,8 @@ func (a *arrangement) collected(w *kit.World, after kit.Transcript) error {
 	return nil
 }
 
-// TestPowerCutWhileArchiving cuts the power at each operation of what moves messages to packs and back, or changes
-// archived ones. Whatever the disk holds then: every message is there, a check finds nothing, and the same done again
+// TestPowerCutWhileArchiving cuts the power at each operation of what archives messages and takes them out again, or changes
+// archived ones. Whatever the disk holds then: every message is there, a check finds no error, and the same done again
 // leaves nothing over. One of the states is that of a program that was killed: nothing is lost, nothing is durable.
 func TestPowerCutWhileArchiving(t *testing.T) {
 	for _, a := range arrangements() {

@@ -10,8 +10,8 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestNoFilesOfArchived: at some operation of another process that archives, a handle reads on in the journals. Later
-// journals and folds follow. Neither a flush nor the first commit of the handle makes files of archived messages again.
+// TestNoFilesOfArchived: at some operation of another process that archives, a handle reads on. Later commits and seals
+// follow. Neither a flush nor the first commit of the handle makes files of archived messages again.
 func TestNoFilesOfArchived(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -51,15 +51,15 @@ func noFilesOfArchived(t *testing.T, name string, k int, act func(c *engine.Cont
 	disk.Fail(nil)
 	for range 2 {
 		kit.Check(t, writer.Update(ctx, func(m *engine.Metadata) error { m.Title += "x"; return nil }))
-		kit.Check(t, writer.Log.Fold(ctx, false))
+		kit.Check(t, writer.Seal(ctx))
 	}
 	kit.Check(t, act(c))
 	line := writer.Metadata().Branches[0].Line
-	for e, err := range writer.Log.All(ctx, line, 0, 3) {
+	for e, err := range writer.Index.All(ctx, line, 0, 3) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if _, err := disk.Lstat(writer.ID().String() + "/messages/branch-main/" + e.FileID().String() + ".json"); err == nil {
+		if _, err := disk.Lstat(writer.ID().String() + "/messages/branch-main/" + e.ID.String() + ".json"); err == nil {
 			t.Errorf("%s, operation %d: message %d has a file again", name, k, e.Position)
 		}
 	}

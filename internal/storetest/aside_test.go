@@ -63,19 +63,19 @@ func setAsideIn(t *testing.T, dir, kind string) (paths []string) {
 	return paths
 }
 
-// TestInTheWay: what lies where a blob or its folders belong keeps neither a fold nor an append from its work, and goes
+// TestInTheWay: what lies where a blob or its folders belong keeps neither a seal nor an append from its work, and goes
 // to the trash as it is.
 func TestInTheWay(t *testing.T) {
 	ctx := context.Background()
 	small, large := strings.Repeat("small ", 1_000), strings.Repeat("large ", 20_000)
 	for what, put := range obstacles {
 		for depth, where := range []string{"as blobs", "as the folder in it", "as the folder in that", "as the blob"} {
-			for how, text := range map[string]string{"fold": small, "append": large} {
+			for how, text := range map[string]string{"seal": small, "append": large} {
 				if what == "file" && depth == 3 || what == "folder" && depth < 3 {
 					continue // it is one: a damaged blob, a folder of blobs
 				}
 				t.Run(what+" "+where+", "+how, func(t *testing.T) {
-					s, dir := kit.NewStore(t, engine.WithFoldBytes(-1))
+					s, dir := kit.NewStore(t, engine.WithSealBytes(-1))
 					c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 					name := blob.Path(blob.SumOf([]byte(text)))
 					at := filepath.Join(append([]string{dir}, strings.Split(name, "/")[:depth+1]...)...)
@@ -89,7 +89,7 @@ func TestInTheWay(t *testing.T) {
 					}
 					body := `{"text":"` + text + `"}`
 					id := kit.Must[engine.AppendResult](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}, engine.TextThreshold(100))).ID
-					if err := c.Fold(ctx); err != nil {
+					if err := c.Seal(ctx); err != nil {
 						t.Fatal(err)
 					}
 					if got := kit.BodyOf(kit.Must[*engine.Message](t)(c.Active().Message(ctx, id))); got != body {

@@ -16,8 +16,8 @@ import (
 // Canary is the text that an erase has to remove from every file.
 const Canary = "the-canary-sings"
 
-// Secret is a body that holds the canary, of a size: small, with a payload in the journal, or with a payload that is
-// too large for it.
+// Secret is a body that holds the canary, of a size: small, with a payload in the log, or with a payload that is too
+// large for it.
 func Secret(size int) []byte {
 	return fmt.Appendf(nil, `{"role":"user","content":"%s"}`, strings.Repeat(Canary+" ", size/len(Canary)+1))
 }
@@ -33,11 +33,11 @@ func Erase(s *engine.Store, c, id uuid.UUID, o erase.Options) (done []erase.Remo
 }
 
 // NewCanaryStore makes a store with messages to erase: one that is replaced and shared by a fork, with payloads, among
-// others; one in the live journal.
+// others; one in the log.
 func NewCanaryStore(t *testing.T, disk *crashfs.FS) (s *engine.Store, want Transcript) {
 	t.Helper()
 	ctx := context.Background()
-	s, err := Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithRetain(2), engine.WithTextThreshold(1<<10))
+	s, err := Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithTextThreshold(1<<10))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -51,7 +51,7 @@ func NewCanaryStore(t *testing.T, disk *crashfs.FS) (s *engine.Store, want Trans
 	if err := c.Active().Replace(ctx, TestID(2), engine.Draft{Body: Secret(70_000)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Log.Fold(ctx, false); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	alt := Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 2))

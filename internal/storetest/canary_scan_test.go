@@ -63,7 +63,7 @@ func canaries(t *testing.T, dir string) map[kind][]string {
 			if err != nil {
 				return err
 			}
-			content = append(content, bytes.TrimRight(raw, "\n\x00")...) // space that a journal lays out
+			content = append(content, bytes.TrimRight(raw, "\n\x00")...) // space that a log lays out
 			content = append(content, decompressed(z, raw)...)
 		}
 		for _, k := range kinds {

@@ -2,7 +2,6 @@ package storetest_test
 
 import (
 	"encoding/json"
-	"path/filepath"
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
@@ -25,19 +24,14 @@ var canaryStates = []canaryState{
 	{name: "fresh", options: []engine.Option{engine.WithFiles(engine.FilesHeld)}, killed: true},
 	{name: "with files", options: []engine.Option{engine.WithFiles(engine.FilesOnReturn)}, killed: true},
 	{name: "closed"},
-	{name: "folded", change: func(t *testing.T, _ *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
-		kit.Check(t, c.Fold(t.Context()))
-	}},
-	{name: "settled", change: func(t *testing.T, _ *canaryStore, s *ctxdir.Store, c *ctxdir.Context) {
-		engineContext(t, s, func(e *engine.Context) error { return e.Log.Fold(t.Context(), true) })
-		kit.Check(t, c.Refresh(t.Context()))
+	{name: "sealed", change: func(t *testing.T, _ *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
+		kit.Check(t, c.Seal(t.Context()))
 	}},
 	{name: "archived", change: func(t *testing.T, _ *canaryStore, s *ctxdir.Store, c *ctxdir.Context) { archiveWork(t, s, c, 0) }},
 	{name: "mixed", change: func(t *testing.T, _ *canaryStore, s *ctxdir.Store, c *ctxdir.Context) {
 		archiveWork(t, s, c, 3)
 		again(t, c)
 	}},
-	{name: "another history", options: []engine.Option{engine.WithRetain(-1)}, change: overNewer},
 	{name: "externalised", change: func(t *testing.T, _ *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
 		_, err := c.Externalise(t.Context(), 1, false)
 		kit.Check(t, err)
@@ -58,15 +52,4 @@ func again(t *testing.T, c *ctxdir.Context) {
 	kit.Check(t, c.Active().Replace(t.Context(), messageID(kText), ctxdir.Draft{
 		Body: json.RawMessage(`{"role":"user","content":"again: ` + kText.word() + `"}`),
 	}))
-}
-
-// overNewer copies the context over a later state of itself, in which messages had other versions: their records are in
-// journals that the context does not continue.
-func overNewer(t *testing.T, x *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
-	t.Helper()
-	dir, saved := filepath.Join(x.dir, workID().String()), t.TempDir()
-	kit.Check(t, c.Fold(t.Context()))
-	kit.Check(t, copyTree(dir, saved))
-	again(t, c)
-	kit.Check(t, c.Fold(t.Context()), c.Fold(t.Context()), c.Close(), copyTree(saved, dir))
 }

@@ -17,7 +17,6 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/reference"
@@ -33,7 +32,7 @@ const (
 	kResult     kind = "result"     // of a tool, in a blob
 	kAttachment kind = "attachment" // a payload that came as a stream
 	kReference  kind = "reference"  // the lines of a file that a reference repeats
-	kPacked     kind = "packed"     // a message in a pack
+	kPacked     kind = "packed"     // an archived message
 	kVersion    kind = "version"    // the version that a replacement replaced
 	kEdited     kind = "edited"     // a version that a person wrote into the file
 	kAnswer     kind = "answer"     // a message that an assembled context repeats, in derived/answers
@@ -126,10 +125,10 @@ const (
 	notedBranch = "noted"
 )
 
-// openWith opens a store whose calls meet a plan. Nothing folds by itself.
+// openWith opens a store whose calls meet a plan. Nothing is sealed by itself.
 func openWith(t *testing.T, dir string, p *faultPlan, more ...engine.Option) *ctxdir.Store {
 	t.Helper()
-	opts := append([]engine.Option{engine.WithFoldBytes(-1), engine.WithoutPause()}, more...)
+	opts := append([]engine.Option{engine.WithSealBytes(-1), engine.WithoutPause()}, more...)
 	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, func(all *[]engine.Option) { *all = append(*all, opts...) }))
 	search.Attach(s)
 	p.through(s)
@@ -183,9 +182,7 @@ func (x *canaryStore) verify(t *testing.T, st *canaryState) {
 		in(k, "")
 	}
 	in(kText, search.File)
-	if st.name != "another history" { // a list keeps no line of a context with a journal after the live one
-		in(kTitle, engine.SummariesFile)
-	}
+	in(kTitle, engine.SummariesFile)
 	if st.name != "fresh" { // an answer counts only while its messages have files
 		in(kAnswer, "derived/answers/")
 	}
@@ -196,7 +193,7 @@ func (x *canaryStore) summarise(t *testing.T) {
 	t.Helper()
 	at := time.Now().Add(-10 * time.Second)
 	dir := filepath.Join(x.dir, workID().String())
-	for _, path := range append(kit.Must[[]string](t)(filepath.Glob(dir+"/journal-*.jsonl")), dir+"/metadata.json", dir) {
+	for _, path := range append(kit.Must[[]string](t)(filepath.Glob(dir+"/log-*.jsonl")), dir+"/metadata.json", dir) {
 		kit.Check(t, os.Chtimes(path, at, at))
 	}
 	s := openWith(t, x.dir, &faultPlan{})
@@ -336,11 +333,4 @@ func (x *canaryStore) importHistory(t *testing.T, s *ctxdir.Store) {
 		}
 		return errors.New("the history has no prompt")
 	}))
-}
-
-// engineContext runs f with a context below the public API.
-func engineContext(t *testing.T, s *ctxdir.Store, f func(c *engine.Context) error) {
-	t.Helper()
-	c := kit.Must[*engine.Context](t)(bridge.Engine(s).Open(t.Context(), workID()))
-	kit.Check(t, f(c), c.Close())
 }

@@ -25,7 +25,7 @@ var (
 // TestNothingIsLeft removes things for good, in each state of a context: undisturbed, beside another open handle,
 // killed at each change, and with each call failing once. Afterwards no byte of what [canaryRemovals] names is below
 // the store, and everything else is. A removal that fails, or is killed, is done again; one that succeeds although a
-// call failed has removed everything. Then the next program appends, folds, lists and searches, which must not bring
+// call failed has removed everything. Then the next program appends, seals, lists and searches, which must not bring
 // anything back.
 func TestNothingIsLeft(t *testing.T) {
 	t.Logf("-canary.seed %d", *canarySeed)
@@ -198,7 +198,7 @@ func writeMore(ctx context.Context, c *ctxdir.Context) error {
 	if _, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"afterwards"}`)}); err != nil {
 		return err
 	}
-	return c.Fold(ctx)
+	return c.Seal(ctx)
 }
 
 // useAgain does what the next program does.

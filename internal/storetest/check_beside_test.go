@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
@@ -22,56 +23,45 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestCheckBesideBlobs: between the look at a message and that at its payload others take both away, or move them.
-// Nothing is wrong then.
-func TestCheckBesideBlobs(t *testing.T) {
+// TestCheckBesideErase: between the look at a message and that at its payload another process erases both. Nothing is
+// wrong then.
+func TestCheckBesideErase(t *testing.T) {
 	ctx := context.Background()
-	body := func(n int) []byte { return fmt.Appendf(nil, `{"n":%d,"text":"%s"}`, n, strings.Repeat("long ", 100)) }
-	for name, do := range map[string]func(s *engine.Store, c *engine.Context){
-		"erased": func(s *engine.Store, c *engine.Context) {
+	disk := crashfs.New()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithTextThreshold(100)))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
+	body := fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("long ", 100))
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: body})
+	kit.Check(t, c.Seal(ctx))
+	done := false
+	beside := &hookedFS{FS: disk, remove: func(string) {}, open: func(name string) {
+		if !done && strings.HasPrefix(name, "blobs/") {
+			done = true
 			kit.Finish(t, erase.Messages(ctx, s, c.ID(), []uuid.UUID{kit.TestID(1)}, erase.Options{}))
-		},
-		"archived": func(s *engine.Store, c *engine.Context) {
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
-			kit.Finish(t, trash.Sweep(ctx, s, 0, false))
-		},
-	} {
-		disk := crashfs.New()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithTextThreshold(100)))
-		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(1), Body: body(1)})
-		kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
-		done := false
-		nothing := func(string) {}
-		beside := &hookedFS{FS: disk, remove: nothing, open: func(name string) {
-			if !done && strings.HasPrefix(name, "blobs/") {
-				done = true
-				do(s, c)
-			}
-		}}
-		checks := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(beside), engine.WithoutPause()))
-		kit.NothingFound(t, name, checks, engine.CheckOptions{})
-		if !done {
-			t.Errorf("%s: no blob was looked at", name)
 		}
-		kit.Check(t, checks.Close(), c.Close(), s.Close())
+	}}
+	checks := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(beside), engine.WithoutPause()))
+	kit.NothingFound(t, "erased", checks, engine.CheckOptions{})
+	if !done {
+		t.Error("no blob was looked at")
 	}
+	kit.Check(t, checks.Close(), c.Close(), s.Close())
 }
 
 // TestCheckBesideArchive: while a check looks closely at what did not look right, one message that was edited and one
-// whose file was elsewhere for a while, somebody archives, and somebody appends meanwhile, so that the newest journal
-// stays. The check tells of the one that was edited alone.
+// whose file was elsewhere for a while, somebody archives, and appends meanwhile. The check tells of the one that was edited
+// alone.
 func TestCheckBesideArchive(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
 	for n := range 3 {
 		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)})
 	}
-	kit.Check(t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
+	kit.Check(t, c.Seal(ctx))
 	path := func(n int) string { return c.ID().String() + "/" + c.Dir.MessagePath("branch-main", kit.TestID(n)) }
 	raw := kit.Must[[]byte](t)(vfs.ReadFile(disk, path(0), 1<<20))
 	kit.Check(t, disk.Remove(path(0)), vfs.WriteNew(disk, path(0), bytes.Replace(raw, []byte(`{"n":0}`), []byte(`{"n":9}`), 1)))
@@ -103,12 +93,12 @@ func TestCheckBesideArchive(t *testing.T) {
 	}
 }
 
-// TestCheckBesideRewind: between the look at metadata.json and that at the index somebody takes the messages away that
-// a branch began behind, and the branch before that.
+// TestCheckBesideRewind: between the look at the history and that at the files somebody takes the messages away that a
+// branch began behind, and the branch before that.
 func TestCheckBesideRewind(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 	defer s.Close()
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	defer c.Close()
@@ -116,7 +106,7 @@ func TestCheckBesideRewind(t *testing.T) {
 	kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 5)), 2)
 	done := false
 	beside := &hookedFS{FS: disk, remove: func(string) {}, open: func(name string) {
-		if !done && name == "index.json" {
+		if !done && name == ctxfolder.ErasingFile { // it is looked for in between
 			done = true
 			kit.Check(t, c.Remove(ctx, "alt"), c.Active().Rewind(ctx, 1))
 			for _, err := range trash.Collect(ctx, s, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: time.Hour}) {
@@ -132,9 +122,9 @@ func TestCheckBesideRewind(t *testing.T) {
 	}
 }
 
-// TestCheckBesideSettle: a payload of two contexts has no blob yet when the first of them is looked at, and no journal
-// has it any more when the second one is.
-func TestCheckBesideSettle(t *testing.T) {
+// TestCheckBesideSeal: a payload of two contexts has no blob yet when the first of them is looked at, and no log has it
+// any more when the second one is.
+func TestCheckBesideSeal(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, kit.Manual(100)...)
 	var contexts []*engine.Context
@@ -148,24 +138,23 @@ func TestCheckBesideSettle(t *testing.T) {
 		c.PutBlobs()
 	}
 	kit.Check(t, os.RemoveAll(dir+"/blobs"))
-	settled := false
-	kit.NothingFound(t, "settled in between", s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
-		if p.Contexts == 1 && !settled {
-			settled = true
+	sealed := false
+	kit.NothingFound(t, "sealed in between", s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
+		if p.Contexts == 1 && !sealed {
+			sealed = true
 			for _, c := range contexts {
-				kit.Check(t, c.Log.Fold(ctx, true), c.Log.Exclusively(ctx, c.Log.Retire))
+				kit.Check(t, c.Seal(ctx))
 			}
 		}
 	}})
-	if !settled {
-		t.Error("nothing was settled in between")
+	if !sealed {
+		t.Error("nothing was sealed in between")
 	}
 }
 
-// TestCheckUnsettled: a blob that is missing is nothing wrong while the journal that has its payload is not settled,
-// folded or not: it may never have been there. A message file was, so that it is told of, and comes back by a repair or
-// a settle. What is missing after that is told.
-func TestCheckUnsettled(t *testing.T) {
+// TestCheckUnsealed: a blob that is missing is nothing wrong while a log has its payload: it may never have been there.
+// Nor is a message file, which the seal makes. What is missing after that is told.
+func TestCheckUnsealed(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, kit.Manual(100)...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
@@ -186,20 +175,19 @@ func TestCheckUnsettled(t *testing.T) {
 	}
 	lose := func() { kit.Check(t, os.Remove(file), os.Remove(kit.BlobFiles(t, dir)[0])) }
 	lose()
-	expect("not folded", "warning message-missing")
-	kit.Check(t, c.Log.Fold(ctx, false))
-	expect("folded", "warning message-missing")
-	kit.Check(t, c.Log.Fold(ctx, true))
+	expect("not sealed", "info message-missing")
+	kit.Check(t, c.Seal(ctx))
+	expect("sealed", "")
 	lose() // fails unless they are there again
-	expect("settled", "warning message-missing, warning blob-missing")
+	expect("lost", "warning message-missing, error blob-missing")
 	kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{}))
-	expect("repaired", "")
+	expect("repaired", "error blob-missing")
 }
 
 // TestCheckBesideAppend: a message file that is missing may be on its way while a process is about to make files.
 func TestCheckBesideAppend(t *testing.T) {
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithFiles(engine.FilesHeld))
+	s, dir := kit.NewStore(t, engine.WithSealBytes(-1), engine.WithFiles(engine.FilesHeld))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	expect := func(when string, want int) {
@@ -226,7 +214,7 @@ func TestCheckBesideAppend(t *testing.T) {
 }
 
 // TestCheckBesideWriters: four writers with handles of their own append 10,000 messages, replace, fork, rename and
-// fold; a check beside them tells nothing that is not so.
+// seal; a check beside them tells nothing that is not so.
 func TestCheckBesideWriters(t *testing.T) {
 	t.Parallel()
 	const writers = 4
@@ -235,7 +223,7 @@ func TestCheckBesideWriters(t *testing.T) {
 		each = 1000
 	}
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300))
+	s, dir := kit.NewStore(t, engine.WithSealBytes(64<<10), engine.WithTextThreshold(300))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	var running sync.WaitGroup
@@ -246,7 +234,7 @@ func TestCheckBesideWriters(t *testing.T) {
 		running.Go(func() {
 			defer left.Add(-1)
 			errs[w] = func() error {
-				s, err := kit.Open(dir, engine.WithFoldBytes(64<<10), engine.WithRetain(2), engine.WithTextThreshold(300),
+				s, err := kit.Open(dir, engine.WithSealBytes(64<<10), engine.WithTextThreshold(300),
 					engine.WithFiles([]engine.MessageFiles{engine.FilesBehind, engine.FilesOnReturn}[w%2]))
 				if err != nil {
 					return err

@@ -18,7 +18,7 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestBodiesComeBack: whatever the threshold, before a fold and after, from a new handle, each body is what came in.
+// TestBodiesComeBack: whatever the threshold, each body is what came in: before a seal and after, from a new handle, archived.
 func TestBodiesComeBack(t *testing.T) {
 	ctx := context.Background()
 	for _, threshold := range []int64{0, 1, 1024, 100_000, -1} {
@@ -52,25 +52,15 @@ func TestBodiesComeBack(t *testing.T) {
 			if err := other.Close(); err != nil {
 				t.Fatal(err)
 			}
-			if err := c.Fold(ctx); err != nil {
+			if err := c.Seal(ctx); err != nil {
 				t.Fatal(err)
 			}
-			compare("folded", c)
-			// Nothing but message files and blobs is left.
-			names, _ := filepath.Glob(filepath.Join(dir, c.ID().String(), "journal-*"))
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
-			for _, n := range append(names, filepath.Join(dir, c.ID().String(), "index.json")) {
-				if err := os.Remove(n); err != nil {
-					t.Fatal(err)
-				}
-			}
+			compare("sealed", c)
+			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Check(t, c.Close())
 			again := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(dir)).Context(ctx, c.ID()))
-			compare("rebuilt", again)
-			if err := again.Close(); err != nil {
-				t.Fatal(err)
-			}
+			compare("archived", again)
+			kit.Check(t, again.Close())
 			if threshold < 0 && len(kit.BlobFiles(t, dir)) != 2 {
 				t.Errorf("%d blobs, wanted the two pictures", len(kit.BlobFiles(t, dir)))
 			}
@@ -94,7 +84,7 @@ func TestOnePayloadOneBlob(t *testing.T) {
 		b := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, fmt.Sprint("fork", i), 10))
 		kit.Append(t, b, engine.Draft{Body: []byte(answer)})
 	}
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if paths := kit.BlobFiles(t, dir); len(paths) != 2 {
@@ -129,12 +119,12 @@ func TestMissingBlob(t *testing.T) {
 			first := `{"role":"tool","content":"` + strings.Repeat("abcdefg ", 1000) + `","keep":"me"}`
 			second := `{"role":"tool","content":"` + strings.Repeat("hijklmn ", 1000) + `"}`
 			kit.Append(t, c.Active(), engine.Draft{Body: []byte(first)})
-			if err := c.Fold(ctx); err != nil {
+			if err := c.Seal(ctx); err != nil {
 				t.Fatal(err)
 			}
 			paths := kit.BlobFiles(t, dir)
 			kit.Append(t, c.Active(), engine.Draft{Body: []byte(second)})
-			if err := errors.Join(c.Fold(ctx), spoil(paths[0])); err != nil {
+			if err := errors.Join(c.Seal(ctx), spoil(paths[0])); err != nil {
 				t.Fatal(err)
 			}
 			fresh := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(dir)).Context(ctx, c.ID()))
@@ -150,7 +140,7 @@ func TestMissingBlob(t *testing.T) {
 			}
 			// Appending the payload again heals it.
 			kit.Append(t, c.Active(), engine.Draft{ID: uuid.New(), Body: []byte(first)})
-			if err := c.Fold(ctx); err != nil {
+			if err := c.Seal(ctx); err != nil {
 				t.Fatal(err)
 			}
 			if got := kit.BodyOf(kit.Load(t, fresh.Active())[0]); got != first {
@@ -177,7 +167,7 @@ func TestEditedReference(t *testing.T) {
 	text := strings.Repeat("something long ", 200)
 	body := `{"role":"tool","content":"` + text + `","n":1}`
 	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)})
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	m := kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID))
@@ -265,7 +255,7 @@ func TestLongEdit(t *testing.T) {
 	if err := os.WriteFile(path, bytes.Replace(raw, []byte("long long"), []byte("by hand, and longer"), 1), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, stage := range []string{"edited", "folded"} {
+	for _, stage := range []string{"edited", "sealed"} {
 		if err := c.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -273,7 +263,7 @@ func TestLongEdit(t *testing.T) {
 		if m.Unavailable != nil || !m.Edited || !strings.Contains(kit.BodyOf(m), "by hand") {
 			t.Errorf("%s: unavailable %v, edited %v", stage, m.Unavailable, m.Edited)
 		}
-		if err := c.Fold(ctx); err != nil {
+		if err := c.Seal(ctx); err != nil {
 			t.Fatal(err)
 		}
 	}

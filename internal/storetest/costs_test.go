@@ -59,15 +59,15 @@ func syncs(calls []crashfs.Op) (out []string) {
 	return out
 }
 
-// TestAppendCosts: one append is one fdatasync, of the journal; it writes neither metadata.json nor index.json and
-// opens no other message file. A batch is one fdatasync too.
+// TestAppendCosts: one append is one fdatasync, of the log; it writes neither metadata.json nor index.json and opens no
+// message file. A batch is one fdatasync too.
 func TestAppendCosts(t *testing.T) {
 	ctx := context.Background()
-	k := newCounted(t, engine.WithFoldBytes(-1))
+	k := newCounted(t, engine.WithSealBytes(-1))
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	kit.Fill(t, c.Active(), 1000)
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	kit.Fill(t, c.Active(), 1)
@@ -83,8 +83,8 @@ func TestAppendCosts(t *testing.T) {
 		},
 	} {
 		calls := k.during(do)
-		if s := syncs(calls); len(s) != 1 || !strings.HasPrefix(s[0], string(crashfs.KindDatasync)) || !strings.Contains(s[0], "journal-") {
-			t.Errorf("%s: syncs %q, wanted one fdatasync of the journal", name, s)
+		if s := syncs(calls); len(s) != 1 || !strings.HasPrefix(s[0], "datasync log-") {
+			t.Errorf("%s: syncs %q, wanted one fdatasync of the log", name, s)
 		}
 		for _, o := range calls {
 			base := path.Base(o.Path)
@@ -98,8 +98,8 @@ func TestAppendCosts(t *testing.T) {
 	}
 }
 
-// TestCreateCosts: a new context is three syncs, of its journal, of the journal's name and of its own name. Its first
-// message is one more, and Close adds none.
+// TestCreateCosts: a new context is three syncs, of its log, of the log's name and of its own name. Its first message is
+// one more, and Close adds none.
 func TestCreateCosts(t *testing.T) {
 	ctx := context.Background()
 	k := newCounted(t)
@@ -119,15 +119,14 @@ func TestCreateCosts(t *testing.T) {
 	}
 }
 
-// TestOpenCosts: a context opens by reading metadata.json, index.json and the journals behind the fold, and looks for
-// the next journal; its branches and sizes come from there; no file in messages/ is opened before a message is asked
-// for.
+// TestOpenCosts: a context opens by reading metadata.json and the logs that are not sealed; its branches and sizes come
+// from there. No segment is opened, and no file in messages/, before a message is asked for.
 func TestOpenCosts(t *testing.T) {
 	ctx := context.Background()
-	k := newCounted(t, engine.WithFoldBytes(-1))
+	k := newCounted(t, engine.WithSealBytes(-1))
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	kit.Fill(t, c.Active(), 300)
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	if err := c.Close(); err != nil {
@@ -146,7 +145,7 @@ func TestOpenCosts(t *testing.T) {
 	}
 	var again *engine.Context
 	opening := k.during(func() { again = kit.Must[*engine.Context](t)(k.store.Context(ctx, c.ID())) })
-	if files := opened(opening); !slices.Equal(files, []string{"index.json", "journal-2.jsonl", "journal-3.jsonl", "metadata.json"}) {
+	if files := opened(opening); len(files) != 2 || !strings.HasPrefix(files[0], "log-") || files[1] != "metadata.json" {
 		t.Errorf("opening opens %v", files)
 	}
 	if files := opened(k.during(func() { kit.Must[[]engine.BranchInfo](t)(again.Branches(ctx)) })); len(files) > 0 {
@@ -233,7 +232,7 @@ func TestPoolIsBounded(t *testing.T) {
 // TestForkCosts: a fork replaces metadata.json once and reads no message.
 func TestForkCosts(t *testing.T) {
 	ctx := context.Background()
-	k := newCounted(t, engine.WithFoldBytes(-1))
+	k := newCounted(t, engine.WithSealBytes(-1))
 	c := kit.Must[*engine.Context](t)(k.store.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	kit.Fill(t, c.Active(), 100)

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
@@ -37,7 +38,7 @@ func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 		{Body: []byte(`{"a":1}`), Source: json.RawMessage(`{"a":1}, "message":{}`)},
 		{Body: []byte(`{"a":1}`), Role: "ro\"le\x00\u2028\xff", Type: "\\", OriginID: "../" + strings.Repeat("x", 3000)},
 	}
-	c, dir := kit.NewContext(t)
+	c, _ := kit.NewContext(t)
 	var stored []string
 	for _, d := range drafts {
 		if _, err := c.Active().Append(ctx, d); err == nil {
@@ -64,74 +65,82 @@ func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 		}
 	}
 	look("at once")
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
-	look("folded")
-	for _, gone := range []string{"index.json", "index", "journal-1.jsonl", "journal-2.jsonl"} {
-		if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	look("rebuilt")
+	look("sealed")
+	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	look("archived")
+	kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
+	look("with files again")
 }
 
-// TestDamagedRecordsOfOtherLines: a bit flipped in an unfolded record of one branch, with records of others behind it,
-// costs nothing while its file is there.
-func TestDamagedRecordsOfOtherLines(t *testing.T) {
+// logOf returns the log of a context that has one.
+func logOf(t *testing.T, dir string) string {
+	t.Helper()
+	found := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "log-*.jsonl")))
+	if len(found) != 1 {
+		t.Fatalf("logs: %v", found)
+	}
+	return found[0]
+}
+
+// flipIn changes a bit of a file, in the byte that is so far behind a text.
+func flipIn(t *testing.T, path, text string, behind int) {
+	t.Helper()
+	raw := kit.Must[[]byte](t)(os.ReadFile(path))
+	raw[bytes.Index(raw, []byte(text))+behind] ^= 1
+	kit.Write(t, path, raw)
+}
+
+// TestDamagedRecord: a bit flipped in a record of one branch, with records of others behind it, costs nothing: the message
+// has its file, from which a repair takes it. Commits go on meanwhile.
+func TestDamagedRecord(t *testing.T) {
 	ctx := context.Background()
 	for which := range 2 { // the first and the last message of the fork's own line
-		c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+		c, dir := kit.NewContext(t, engine.WithSealBytes(-1))
 		kit.Fill(t, c.Active(), 1)
 		fork := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "f", 1))
 		kit.Fill(t, fork, 1)
 		kit.Fill(t, fork, 1)
 		kit.Fill(t, c.Active(), 1)
 		want := kit.Load(t, fork)
-		if err := c.Close(); err != nil {
-			t.Fatal(err)
-		}
-		journal := filepath.Join(dir, "journal-1.jsonl")
-		raw, err := os.ReadFile(journal)
-		if err != nil {
-			t.Fatal(err)
-		}
-		at := bytes.Index(raw, []byte(`"id":"`+want[1+which].ID.String()))
-		raw[at+8] ^= 1
-		if err := os.WriteFile(journal, raw, 0o600); err != nil {
-			t.Fatal(err)
-		}
-		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-		b := kit.Must[*engine.Branch](t)(again.Branch("f"))
-		for range 2 {
-			got := kit.Load(t, b)
-			if len(got) < 3 {
-				t.Fatalf("record %d: %d messages", which, len(got))
-			}
-			for i, m := range want {
-				if got[i].ID != m.ID || got[i].Position != int64(i) || got[i].Unavailable != nil {
-					t.Errorf("record %d, position %d: %+v", which, i, got[i])
-				}
-			}
-			if at := kit.Append(t, b, engine.Draft{Body: []byte(`{}`)}); at.Position != int64(len(got)) {
-				t.Errorf("record %d: appended at %d", which, at.Position)
-			}
-			if err := again.Fold(ctx); err != nil {
-				t.Error(err)
+		kit.Check(t, c.Close())
+		flipIn(t, logOf(t, dir), `"id":"`+want[1+which].ID.String(), 8)
+		c = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+		fork = kit.Must[*engine.Branch](t)(c.Branch("f"))
+		for _, m := range kit.Load(t, fork) {
+			if m.Unavailable != nil || m.ID != want[m.Position].ID {
+				t.Errorf("record %d, position %d: %v", which, m.Position, m.Unavailable)
 			}
 		}
-		_ = again.Close()
+		more := 3 // messages of main
+		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})
+		if which == 0 {
+			want = append(want, kit.Must[*engine.Message](t)(fork.Message(ctx, kit.Append(t, fork, engine.Draft{Body: []byte(`{}`)}).ID)))
+		}
+		kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{}))
+		kit.Check(t, c.Refresh(ctx), c.Seal(ctx))
+		got := kit.Load(t, fork)
+		for i, m := range got {
+			if len(got) != len(want) || m.Unavailable != nil || m.ID != want[i].ID {
+				t.Errorf("record %d, repaired: %d messages; position %d: %+v", which, len(got), i, m)
+			}
+		}
+		if n := len(kit.Bodies(t, c.Active())); n != more {
+			t.Errorf("record %d: %d messages of main", which, n)
+		}
+		clean(t, c.Store)
+		kit.Check(t, c.Close())
 	}
 }
 
-// TestWrongKindOfFile: a folder, link or FIFO where a cache or journal should be costs nothing but a rebuild.
+// TestWrongKindOfFile: a folder, link or FIFO in the place of a file costs what that file has, until a repair takes it
+// from the files of messages. The history goes on meanwhile, and nothing outside is touched.
 func TestWrongKindOfFile(t *testing.T) {
 	t.Parallel()
-	ctx := context.Background()
 	outside := filepath.Join(t.TempDir(), "outside")
-	if err := os.WriteFile(outside, []byte("untouched"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	kit.Write(t, outside, []byte("untouched"))
 	kinds := map[string]func(path string) error{
 		"folder": func(p string) error {
 			if err := os.Mkdir(p, 0o700); err != nil {
@@ -144,48 +153,13 @@ func TestWrongKindOfFile(t *testing.T) {
 		"FIFO":         func(p string) error { return syscall.Mkfifo(p, 0o600) },
 	}
 	for kind, put := range kinds {
-		for _, what := range []string{"index.json", "index", "rows", "journal-1.jsonl", "journal-2.jsonl", "journal-3.jsonl"} {
-			c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
-			for range 2 {
-				kit.Fill(t, c.Active(), 4)
-				if err := c.Fold(ctx); err != nil {
-					t.Fatal(err)
+		// Whether the context can be opened.
+		for what, opens := range map[string]bool{"index.json": true, "log-*.jsonl": true, "segments/*.zst": true, "segments": false} {
+			t.Run(what+" is a "+kind, func(t *testing.T) {
+				if what != "segments" || kind != "folder" {
+					wrongKindOfFile(t, what, opens, put)
 				}
-			}
-			kit.Fill(t, c.Active(), 2)
-			if err := c.Close(); err != nil {
-				t.Fatal(err)
-			}
-			path := filepath.Join(dir, what)
-			if what == "rows" {
-				found, _ := filepath.Glob(filepath.Join(dir, "index", "*.rows"))
-				path = found[0]
-			}
-			if err := os.RemoveAll(path); err != nil {
-				t.Fatal(err)
-			}
-			if err := put(path); err != nil {
-				t.Skipf("it cannot be made here: %v", err)
-			}
-			for round := range 2 {
-				again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-				ms, err := again.Active().Load(ctx)
-				if err != nil || len(ms) != 10+round {
-					t.Errorf("%s is a %s, round %d: %d messages, %v", what, kind, round, len(ms), err)
-				}
-				for _, m := range ms {
-					if m.Unavailable != nil {
-						t.Errorf("%s is a %s: %v", what, kind, m.Unavailable)
-					}
-				}
-				if err := add1(again, `{"more":1}`); err != nil {
-					t.Errorf("%s is a %s: an append: %v", what, kind, err)
-				}
-				if err := again.Fold(ctx); err != nil {
-					t.Errorf("%s is a %s: a fold: %v", what, kind, err)
-				}
-				_ = again.Close()
-			}
+			})
 		}
 	}
 	if raw, _ := os.ReadFile(outside); string(raw) != "untouched" {
@@ -193,85 +167,82 @@ func TestWrongKindOfFile(t *testing.T) {
 	}
 }
 
-// TestDamagedPayloadRecord: a payload whose record is damaged in the journal costs that payload, if nothing else has
-// it, and none of those behind it; the journal is kept in trash.
+func wrongKindOfFile(t *testing.T, what string, opens bool, put func(path string) error) {
+	ctx := context.Background()
+	c, dir := kit.NewContext(t, engine.WithSealBytes(-1))
+	for range 2 {
+		kit.Fill(t, c.Active(), 4)
+		kit.Check(t, c.Seal(ctx))
+	}
+	kit.Fill(t, c.Active(), 2)
+	kit.Check(t, c.Close())
+	path := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, what)))[0]
+	kit.Check(t, os.RemoveAll(path))
+	if err := put(path); err != nil {
+		t.Skipf("it cannot be made here: %v", err)
+	}
+	want := 10
+	for round := range 2 {
+		again, err := c.Store.Context(ctx, c.ID())
+		if !opens {
+			if err == nil {
+				t.Error("it can be opened")
+			}
+			break
+		}
+		kit.Check(t, err)
+		there := 0
+		for _, m := range kit.Load(t, again.Active()) {
+			if m.Unavailable == nil {
+				there++
+			}
+		}
+		if there != want { // those that no record has any more have files
+			t.Errorf("round %d: %d messages, wanted %d", round, there, want)
+		}
+		kit.Append(t, again.Active(), engine.Draft{Body: []byte(`{"more":1}`)})
+		want++
+		kit.Check(t, again.Close())
+	}
+	// With Adopt, messages whose positions others have by now get a branch.
+	kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{Adopt: true}))
+	clean(t, c.Store)
+	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+	defer again.Close()
+	there := map[uuid.UUID]bool{}
+	for _, info := range kit.Must[[]engine.BranchInfo](t)(again.Branches(ctx)) {
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(again.Branch(info.Name))) {
+			there[m.ID] = m.Unavailable == nil
+		}
+	}
+	if len(there) != want {
+		t.Errorf("repaired: %d messages, wanted %d", len(there), want)
+	}
+	kit.Check(t, again.Seal(ctx))
+}
+
+// TestDamagedPayloadRecord: a payload whose record is damaged in the log costs that payload, if nothing else has it, and
+// none of those behind it, before a repair and after it.
 func TestDamagedPayloadRecord(t *testing.T) {
 	ctx := context.Background()
-	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithTextThreshold(1))
+	c, dir := kit.NewContext(t, engine.WithSealBytes(-1), engine.WithTextThreshold(1))
 	for _, text := range []string{"first", "second", "third"} {
 		kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"text":"the ` + text + ` payload"}`)})
 	}
-	if err := c.Log.Fold(ctx, false); err != nil { // folded, not settled
-		t.Fatal(err)
-	}
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.RemoveAll(filepath.Join(c.Store.Path(), "blobs")); err != nil {
-		t.Fatal(err)
-	}
-	journal := filepath.Join(dir, "journal-1.jsonl")
-	raw := kit.Must[[]byte](t)(os.ReadFile(journal))
-	raw[bytes.Index(raw, []byte("the second payload"))] ^= 1
-	if err := os.WriteFile(journal, raw, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-	if err := again.Fold(ctx); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := os.Stat(journal); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("the harmed journal is still there: %v", err)
-	}
-	if kept, _ := filepath.Glob(filepath.Join(dir, "trash", "*", "journal-1.jsonl")); len(kept) != 1 {
-		t.Errorf("%d copies of the harmed journal in trash", len(kept))
-	}
-	had := 0
-	ms := kit.Load(t, again.Active())
-	if err := again.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for i, m := range ms { // read after the context was closed
-		if _, err := m.Body(ctx); err == nil {
-			had++
-		} else if i != 1 {
-			t.Errorf("message %d: %v", i, err)
+	kit.Check(t, c.Close(), os.RemoveAll(filepath.Join(c.Store.Path(), "blobs")))
+	flipIn(t, logOf(t, dir), "the second payload", 0)
+	for _, stage := range []string{"damaged", "repaired"} {
+		again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+		ms := kit.Load(t, again.Active())
+		for i, m := range ms {
+			if _, err := m.Body(ctx); (err == nil) != (i != 1) {
+				t.Errorf("%s: message %d: %v", stage, i, err)
+			}
 		}
-	}
-	if len(ms) != 3 || had != 2 {
-		t.Errorf("%d of %d messages have their payload", had, len(ms))
-	}
-}
-
-// TestNewestJournalsMissing: an old journal that is left, with the index and the newer journals gone, does not hide
-// what came after it.
-func TestNewestJournalsMissing(t *testing.T) {
-	ctx := context.Background()
-	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithRetain(8))
-	for range 2 {
-		kit.Fill(t, c.Active(), 3)
-		if err := c.Log.Fold(ctx, false); err != nil {
-			t.Fatal(err)
+		kit.Check(t, again.Close())
+		if len(ms) != 3 {
+			t.Errorf("%s: %d messages", stage, len(ms))
 		}
-	}
-	kit.Fill(t, c.Active(), 3)
-	if err := c.Close(); err != nil {
-		t.Fatal(err)
-	}
-	for _, gone := range []string{"index.json", "index", "journal-2.jsonl", "journal-3.jsonl"} {
-		if err := os.RemoveAll(filepath.Join(dir, gone)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-	defer again.Close()
-	ms := kit.Load(t, again.Active())
-	for _, m := range ms {
-		if m.Unavailable != nil {
-			t.Errorf("position %d: %v", m.Position, m.Unavailable)
-		}
-	}
-	if len(ms) != 9 {
-		t.Errorf("%d messages, wanted 9", len(ms))
+		kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{}))
 	}
 }

@@ -20,7 +20,7 @@ import (
 func TestDescriptorsStay(t *testing.T) {
 	defer debug.SetGCPercent(debug.SetGCPercent(-1))
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithFoldBytes(-1), engine.WithRetain(1), engine.WithTextThreshold(100))
+	s, dir := kit.NewStore(t, engine.WithSealBytes(-1), engine.WithTextThreshold(100))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	other := kit.Must[*engine.Store](t)(kit.Open(dir))
@@ -39,7 +39,7 @@ func TestDescriptorsStay(t *testing.T) {
 			n++
 			kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d,"text":"%0200d"}`, n, n)})
 			read(theirs)
-			kit.Check(t, c.Log.Fold(ctx, n%3 == 0))
+			kit.Check(t, c.Seal(ctx))
 		}
 		to := fmt.Sprintf("branch-%d", n)
 		kit.Check(t, c.Rename(ctx, name, to))
@@ -65,7 +65,7 @@ func TestDescriptorsStay(t *testing.T) {
 				t.Error(x, err)
 			}
 		}
-		kit.Check(t, c.Log.Close())
+		c.Index.Close()
 		read(c)
 	}
 	round()
@@ -79,16 +79,15 @@ func TestDescriptorsStay(t *testing.T) {
 	}
 }
 
-// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open a row file and a folder of
-// each.
+// TestDescriptorsBounded: a handle that reads every branch of a context does not keep open the folder of each.
 func TestDescriptorsBounded(t *testing.T) {
 	ctx := context.Background()
-	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))
+	c, _ := kit.NewContext(t, engine.WithSealBytes(-1))
 	const branches = 5 * held.MaxOpen
 	for i := range branches {
 		kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, fmt.Sprintf("branch %d", i))), 1)
 	}
-	kit.Check(t, c.Fold(ctx))
+	kit.Check(t, c.Seal(ctx))
 	c = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer c.Close()
 	before := kit.Descriptors(t)
@@ -97,7 +96,7 @@ func TestDescriptorsBounded(t *testing.T) {
 			kit.Must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
-	if opened := kit.Descriptors(t) - before; opened > 3*held.MaxOpen+8 { // folders, two each; row files; and what the context itself needs
+	if opened := kit.Descriptors(t) - before; opened > 2*held.MaxOpen+8 { // folders, two each, and what the context itself needs
 		t.Errorf("%d descriptors more", opened)
 	}
 }

@@ -16,7 +16,7 @@ import (
 
 // TestPowerCutAfterAnEdit edits metadata.json by hand, changes the context, and cuts the power at each operation. The
 // edit counts, unless a later title was acknowledged: then the edited file must not count again, whatever the disk
-// brings back. The same holds without the edit for a file that is behind the journal.
+// brings back. The same holds without the edit for a file that is behind the log.
 func TestPowerCutAfterAnEdit(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
@@ -43,7 +43,7 @@ func TestPowerCutAfterAnEdit(t *testing.T) {
 					return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "later"; return nil })
 				},
 				func() error { return c.Rename(ctx, "alt", "beta") },
-				func() error { return c.Fold(ctx) },
+				func() error { return c.Seal(ctx) },
 				func() error { return c.Rename(ctx, "beta", "gamma") },
 			} {
 				if err := change(); err != nil {

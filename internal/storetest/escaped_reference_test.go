@@ -14,7 +14,7 @@ import (
 )
 
 // TestEscapedReference: a reference that was spelled with escapes by hand is resolved, also where the envelope does not
-// count it, and after a rebuild, when the edited file is what the index has.
+// count it, and after a repair has committed the edit.
 func TestEscapedReference(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(1000))
@@ -33,7 +33,7 @@ func TestEscapedReference(t *testing.T) {
 		}
 	}
 	whole()
-	kit.Check(t, c.Fold(ctx), c.Close())
+	kit.Check(t, c.Seal(ctx), c.Close())
 	path := filepath.Join(folder, "messages/branch-main", kit.TestID(0).String()+".json")
 	b := kit.Must[[]byte](t)(os.ReadFile(path))
 	edited := bytes.ReplaceAll(bytes.Replace(b, []byte(`"payloads":1,`), nil, 1), []byte(`{"$blob"`), []byte(`{"\u0024blob"`))
@@ -43,10 +43,9 @@ func TestEscapedReference(t *testing.T) {
 	kit.Check(t, os.WriteFile(path, edited, 0o600))
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	whole()
-	kit.Check(t, c.Close(), os.Remove(filepath.Join(folder, "index.json")), os.RemoveAll(filepath.Join(folder, "index")))
-	for _, journal := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(folder, "journal-*"))) {
-		kit.Check(t, os.Remove(journal))
-	}
+	kit.Check(t, c.Close())
+	kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{}))
+	clean(t, s)
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	whole()
 	kit.Check(t, c.Close())

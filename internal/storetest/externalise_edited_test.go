@@ -19,11 +19,11 @@ func TestExternaliseEdited(t *testing.T) {
 	ctx := context.Background()
 	s, dir := kit.NewStore(t, engine.WithTextThreshold(-1))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	for n, size := range []int{5000, 100 << 10} { // the second one's payload does not ride in the journal
+	for n, size := range []int{5000, 100 << 10} { // the second one's payload is a blob from the start
 		body := []byte(`{"content":"` + strings.Repeat("a", size) + `"}`)
 		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: body})
 	}
-	kit.Check(t, c.Fold(ctx), c.Close())
+	kit.Check(t, c.Seal(ctx), c.Close())
 	edited := filepath.Join(dir, c.ID().String(), "messages/branch-main", kit.TestID(0).String()+".json")
 	done := false
 	beside := &hookedFS{FS: s.FS, remove: func(string) {}, open: func(name string) {

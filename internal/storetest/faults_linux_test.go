@@ -90,7 +90,7 @@ func TestFullDisk(t *testing.T) {
 			dir := mounted(t, 22<<20)
 			ballast := filepath.Join(dir, "ballast")
 			kit.Check(t, os.WriteFile(ballast, make([]byte, 18<<20), 0o600))
-			s := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(dir, "store"), engine.WithFoldBytes(200_000), engine.WithTextThreshold(16<<10)))
+			s := kit.Must[*engine.Store](t)(kit.Init(filepath.Join(dir, "store"), engine.WithSealBytes(200_000), engine.WithTextThreshold(16<<10)))
 			defer s.Close()
 			c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 			defer c.Close()
@@ -113,7 +113,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			a.shown(t, s, c.ID())
 			n := len(a.ids)
-			kit.Check(t, os.Remove(ballast), a.append(c.Active(), size, 5), c.Fold(ctx))
+			kit.Check(t, os.Remove(ballast), a.append(c.Active(), size, 5), c.Seal(ctx))
 			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 			kit.Check(t, a.append(c.Active(), size, 5))
 			if len(a.ids) != n+10 {
@@ -135,7 +135,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		return
 	}
 	ctx := context.Background()
-	s, _ := kit.NewStore(t, engine.WithFoldBytes(20_000), engine.WithTextThreshold(1<<10))
+	s, _ := kit.NewStore(t, engine.WithSealBytes(20_000), engine.WithTextThreshold(1<<10))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	var a acknowledged
@@ -188,7 +188,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		kit.Check(t, a.append(c.Active(), 3000, 10))
 		switch i {
 		case 1:
-			kit.Check(t, c.Fold(ctx))
+			kit.Check(t, c.Seal(ctx))
 		case 2:
 			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 		}

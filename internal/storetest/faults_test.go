@@ -109,3 +109,48 @@ func underFault(fault func(k int) func(crashfs.Op) error, k int) (fired bool, fa
 	disk.Fail(nil)
 	return fired, failed, kit.Verify(disk, before, before, nil, true)
 }
+
+// faulty are the ways in which operations fail from the k-th on.
+func faulty(k int) map[string]func(crashfs.Op) error {
+	writes := func(o crashfs.Op) bool {
+		switch o.Kind {
+		case crashfs.KindCreate, crashfs.KindWrite, crashfs.KindMkdir, crashfs.KindRename:
+			return true
+		default:
+			return false
+		}
+	}
+	return map[string]func(crashfs.Op) error{
+		"one": func(o crashfs.Op) error {
+			if o.Index == k {
+				return syscall.EIO
+			}
+			return nil
+		},
+		"full": func(o crashfs.Op) error {
+			if o.Index < k || !writes(o) {
+				return nil
+			}
+			if o.Kind == crashfs.KindWrite && o.Size > 1 {
+				return &crashfs.ShortWrite{N: int(o.Size / 2), Err: syscall.ENOSPC}
+			}
+			return syscall.ENOSPC
+		},
+		"unsynced": func(o crashfs.Op) error {
+			if o.Index < k || !synced(o.Kind) {
+				return nil
+			}
+			return syscall.EIO
+		},
+	}
+}
+
+// synced reports whether an operation is a sync.
+func synced(kind crashfs.Kind) bool {
+	switch kind {
+	case crashfs.KindSync, crashfs.KindDatasync, crashfs.KindSyncDir, crashfs.KindSyncAll:
+		return true
+	default:
+		return false
+	}
+}

@@ -70,23 +70,20 @@ func TestFileTime(t *testing.T) {
 		t.Helper()
 		kit.Check(t, os.WriteFile(file(i), f(kit.Must[[]byte](t)(os.ReadFile(file(i)))), 0o600))
 	}
-	for range 3 { // the journals go
-		kit.Check(t, c.Fold(ctx))
-		kit.Fill(t, c.Active(), 1)
-		kit.Check(t, c.Active().Rewind(ctx, int64(len(ms))))
-	}
+	kit.Check(t, c.Seal(ctx))
 	at := stat(1).ModTime()
 	flip := func(b []byte) []byte { return bytes.Replace(b, []byte("then"), []byte("thin"), 1) }
 	rewrite(0, flip) // an edit of the same size
-	rewrite(1, flip) // damage: it leaves the time as it is
+	rewrite(1, flip) // damage: it leaves the time as it is, and what was committed is shown
 	kit.Check(t, os.Chtimes(file(1), at, at))
 	kit.Check(t, os.Chtimes(file(2), at, ms[2].StoredAt.Add(-time.Hour-time.Microsecond))) // as a copy that lost the time
 	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer again.Close()
 	got := kit.Load(t, again.Active())
-	if got[0].Unavailable != nil || !got[0].Edited || !errors.Is(got[1].Unavailable, engine.ErrDamaged) ||
-		got[2].Unavailable != nil || got[2].Edited {
-		t.Errorf("an edit %+v, damage %+v, a touched file %+v", got[0], got[1], got[2])
+	for i, m := range got {
+		if m.Unavailable != nil || m.Edited != (i == 0) || bytes.Contains(m.Stored, []byte("thin")) != (i == 0) {
+			t.Errorf("message %d: %s, edited %v, %v", i, m.Stored, m.Edited, m.Unavailable)
+		}
 	}
 }
 

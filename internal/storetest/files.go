@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -57,48 +58,62 @@ func BlobFiles(t *testing.T, dir string) (paths []string) {
 	return paths
 }
 
-// FilesWith returns the files of a store that hold a text, blobs decompressed.
+// FilesWith returns the files of a store that hold a text, decompressed too.
 func FilesWith(t *testing.T, dir, text string) (paths []string) {
 	t.Helper()
-	z := Must[*zstd.Decoder](t)(zstd.NewReader(nil))
-	defer z.Close()
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || !d.Type().IsRegular() {
-			return err
-		}
-		b, err := os.ReadFile(path)
-		if err == nil && filepath.Ext(path) == ".zst" {
-			b, err = z.DecodeAll(b, nil)
-		}
-		if bytes.Contains(b, []byte(text)) {
-			paths = append(paths, strings.TrimPrefix(path, dir+"/"))
-		}
-		return err
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return paths
+	fsys := Must[vfs.FS](t)(vfs.OS(dir))
+	defer fsys.Close()
+	return Must[[]string](t)(filesWith(fsys, text))
 }
 
-// FilesWithCanary reports the files on a disk that hold the canary, blobs decompressed.
-func FilesWithCanary(disk *crashfs.FS) (paths []string, err error) {
-	z, err := zstd.NewReader(nil)
+// FilesWithCanary reports the files on a disk that hold the canary, decompressed too.
+func FilesWithCanary(disk *crashfs.FS) (paths []string, err error) { return filesWith(disk, Canary) }
+
+func filesWith(fsys vfs.FS, text string) (paths []string, err error) {
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(64<<20))
 	if err != nil {
 		return nil, err
 	}
 	defer z.Close()
-	err = engine.WalkFiles(disk, ".", func(path string) error {
-		b, err := vfs.ReadFile(disk, path, 1<<30)
-		if err == nil && strings.HasSuffix(path, ".zst") {
-			b, err = z.DecodeAll(b, nil)
+	err = engine.WalkFiles(fsys, ".", func(path string) error {
+		f, err := fsys.OpenFile(path, os.O_RDONLY)
+		if err != nil {
+			return err
 		}
-		if bytes.Contains(b, []byte(Canary)) {
-			paths = append(paths, path)
+		defer f.Close()
+		for part, err := range vfs.Data(f) { // a file may be huge, and sparse
+			if err != nil {
+				return err
+			}
+			b, err := io.ReadAll(part)
+			if err != nil {
+				return err
+			}
+			if bytes.Contains(b, []byte(text)) || bytes.Contains(decompressed(z, b), []byte(text)) {
+				paths = append(paths, strings.TrimPrefix(path, "./"))
+				break
+			}
 		}
-		return err
+		return nil
 	})
 	return paths, err
+}
+
+// decompressed returns the content of what looks like a frame of zstd, wherever it begins, as far as each goes.
+func decompressed(z *zstd.Decoder, raw []byte) (all []byte) {
+	magic := []byte{0x28, 0xb5, 0x2f, 0xfd}
+	for at := bytes.Index(raw, magic); at >= 0; {
+		if z.Reset(bytes.NewReader(raw[at:])) == nil {
+			content, _ := io.ReadAll(io.LimitReader(z, 8<<20))
+			all = append(append(all, '\n'), content...)
+		}
+		next := bytes.Index(raw[at+len(magic):], magic)
+		if next < 0 {
+			break
+		}
+		at += len(magic) + next
+	}
+	return all
 }
 
 // Descriptors returns the number of open files of the process, and skips the test where the system does not tell.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"strings"
 	"syscall"
 	"testing"
@@ -21,7 +22,7 @@ import (
 // behind opens a store on a disk, whose message files come when the option says.
 func behind(t *testing.T, disk *crashfs.FS, when engine.MessageFiles, more ...engine.Option) *engine.Store {
 	t.Helper()
-	opts := append([]engine.Option{engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithFiles(when)}, more...)
+	opts := append([]engine.Option{engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithFiles(when)}, more...)
 	return kit.Must[*engine.Store](t)(kit.Init("disk", opts...))
 }
 
@@ -100,7 +101,7 @@ func TestWithoutFiles(t *testing.T) {
 	kit.Check(t, c.Close(), s.Close())
 }
 
-// TestFilesAfterKill: what a killed process leaves unmade is no error, and the next writer, or a fold, makes it.
+// TestFilesAfterKill: what a killed process leaves unmade is no error, and the next writer, or a seal, makes it.
 func TestFilesAfterKill(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -116,10 +117,10 @@ func TestFilesAfterKill(t *testing.T) {
 			return c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil })
 		},
 		"flush": func(c *engine.Context) error { return c.Flush(ctx) },
-		"fold":  func(c *engine.Context) error { return c.Fold(ctx) },
+		"seal":  func(c *engine.Context) error { return c.Seal(ctx) },
 	} {
 		killed := disk.Clone()
-		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(killed), engine.WithFoldBytes(-1), engine.WithoutPause()))
+		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(killed), engine.WithSealBytes(-1), engine.WithoutPause()))
 		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
 			if err != nil || f.Severity == engine.SeverityError {
 				t.Errorf("%s: %+v, %v", name, f, err)
@@ -136,50 +137,83 @@ func TestFilesAfterKill(t *testing.T) {
 	}
 }
 
-// TestFilesFail: files that cannot be made lose nothing. Flush and Close say so, and make them later, even if their
-// messages were folded meanwhile.
+// TestFilesFail: files that cannot be made lose nothing, and no log is sealed before they are there. Flush, Seal and Close
+// say so, and make them later.
 func TestFilesFail(t *testing.T) {
 	ctx := t.Context()
-	for _, folded := range []bool{false, true} {
-		disk := crashfs.New()
-		s := behind(t, disk, engine.FilesHeld)
-		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-		kit.Fill(t, c.Active(), 3)
-		full := func(o crashfs.Op) error {
-			if strings.Contains(o.String(), ctxfolder.Messages+"/branch") || strings.Contains(o.String(), ".json.") {
-				return syscall.ENOSPC
-			}
-			return nil
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesHeld)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	kit.Fill(t, c.Active(), 3)
+	full := func(o crashfs.Op) error {
+		if strings.Contains(o.String(), ctxfolder.Messages+"/branch") || strings.Contains(o.String(), ".json.") {
+			return syscall.ENOSPC
 		}
-		disk.Fail(kit.Serialise(full))
-		if err := c.Flush(ctx); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("folded %v: Flush on a full disk: %v", folded, err)
-		}
-		if folded {
-			kit.Check(t, c.Log.Fold(ctx, false))
-		}
-		if err := c.Flush(ctx); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("folded %v: Flush again: %v", folded, err)
-		}
-		if n := len(kit.Bodies(t, c.Active())); n != 3 {
-			t.Errorf("folded %v: %d messages", folded, n)
-		}
-		other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
-		kit.Fill(t, other.Active(), 1)
-		if err := other.Close(); !errors.Is(err, syscall.ENOSPC) {
-			t.Errorf("folded %v: Close on a full disk: %v", folded, err)
-		}
-		disk.Fail(nil)
-		if kit.Check(t, c.Flush(ctx), c.Refresh(ctx)); fileCount(t, disk, c) < 3 {
-			t.Errorf("folded %v: %d files after a Flush with space", folded, fileCount(t, disk, c))
-		}
-		kit.Check(t, c.Close())
-		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
-		if kit.Check(t, c.Flush(ctx)); fileCount(t, disk, c) != 4 {
-			t.Errorf("folded %v: %d files in the end", folded, fileCount(t, disk, c))
-		}
-		kit.Check(t, c.Close(), s.Close())
+		return nil
 	}
+	disk.Fail(kit.Serialise(full))
+	for name, do := range map[string]func(context.Context) error{"flush": c.Flush, "seal": c.Seal} {
+		for range 2 {
+			if err := do(ctx); !errors.Is(err, syscall.ENOSPC) {
+				t.Errorf("%s on a full disk: %v", name, err)
+			}
+		}
+	}
+	if n := len(kit.Bodies(t, c.Active())); n != 3 {
+		t.Errorf("%d messages", n)
+	}
+	other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+	kit.Fill(t, other.Active(), 1)
+	if err := other.Close(); !errors.Is(err, syscall.ENOSPC) {
+		t.Errorf("Close on a full disk: %v", err)
+	}
+	disk.Fail(nil)
+	if kit.Check(t, c.Seal(ctx)); fileCount(t, disk, c) != 4 {
+		t.Errorf("%d files after a seal with space", fileCount(t, disk, c))
+	}
+	kit.Check(t, c.Close())
+	kit.NothingFound(t, "with space", s, engine.CheckOptions{ReadData: true})
+	kit.Check(t, s.Close())
+}
+
+// TestFilesOfReplaced: a file that a stopped replacement left with the older version is replaced before its message is
+// sealed. An edit by hand stays.
+func TestFilesOfReplaced(t *testing.T) {
+	ctx := t.Context()
+	disk := crashfs.New()
+	s := behind(t, disk, engine.FilesOnReturn)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	for n := range 2 {
+		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(n), Body: []byte(`{"v":"older"}`)})
+	}
+	disk.Fail(kit.Serialise(func(o crashfs.Op) error {
+		if strings.Contains(o.Path, ctxfolder.Messages) {
+			return syscall.EIO
+		}
+		return nil
+	}))
+	for n := range 2 {
+		kit.Check(t, c.Active().Replace(ctx, kit.TestID(n), engine.Draft{Body: []byte(`{"v":"newer"}`)}))
+	}
+	disk = disk.Clone() // the process is killed
+	sub := kit.Must[vfs.FS](t)(disk.Sub(c.ID().String()))
+	path := func(n int) string { return c.Dir.MessagePath("branch-main", kit.TestID(n)) }
+	read := func(n int) string { return string(kit.Must[[]byte](t)(vfs.ReadFile(sub, path(n), 1<<20))) }
+	older, stored := read(1), kit.Must[*engine.Message](t)(c.Active().Message(ctx, kit.TestID(1))).StoredAt
+	edited := strings.Replace(older, "older", "edited", 1)
+	edited = regexp.MustCompile(`"stored_at":"[^"]*"`).ReplaceAllString(edited, `"stored_at":"`+stored.Format(time.RFC3339Nano)+`"`)
+	kit.Check(t, sub.Remove(path(1)), vfs.WriteNew(sub, path(1), []byte(edited)))
+
+	s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithoutPause()))
+	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+	kit.Check(t, c.Seal(ctx))
+	if got := read(0); !strings.Contains(got, "newer") {
+		t.Errorf("the file of the older version: %s", got)
+	}
+	if got := read(1); got != edited {
+		t.Errorf("the file that was edited: %s", got)
+	}
+	kit.Check(t, c.Close(), s.Close())
 }
 
 // TestFilesAfterRefusedRecord: a process ends after the system refused its record. The next one makes the file of that
@@ -203,7 +237,7 @@ func TestFilesAfterRefusedRecord(t *testing.T) {
 		kit.Check(t, c.Flush(ctx))
 		refuse := func() {
 			disk.Fail(kit.Serialise(func(o crashfs.Op) error {
-				if (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindSync) && strings.Contains(o.Path, "journal-") {
+				if (o.Kind == crashfs.KindDatasync || o.Kind == crashfs.KindSync) && strings.Contains(o.Path, "/log-") {
 					return syscall.EIO
 				}
 				return nil
@@ -215,7 +249,7 @@ func TestFilesAfterRefusedRecord(t *testing.T) {
 		}
 		disk = disk.Clone() // the process is killed
 		refuse()
-		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1), engine.WithoutPause()))
+		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithSealBytes(-1), engine.WithoutPause()))
 		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 		if err := next(c); !errors.Is(err, engine.ErrDurability) {
 			t.Errorf("%s: a sync is refused: %v", name, err)
@@ -274,7 +308,7 @@ func TestFilesOfRenamedBranch(t *testing.T) {
 	kit.Check(t, c.Close(), s.Close())
 }
 
-// TestFilesBehindRemoval: what removes message files, or moves their folder, waits for the files that another process
+// TestFilesBehindRemoval: what removes message files, or their folder, waits for the files that another process
 // is about to make. So none of them appears afterwards.
 func TestFilesBehindRemoval(t *testing.T) {
 	secret := kit.Secret(10)

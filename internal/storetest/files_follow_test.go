@@ -61,32 +61,40 @@ func TestFilesFollow(t *testing.T) {
 	})
 }
 
-// TestFoldFollows: a fold that is due waits until commits pause, up to four times its size.
-func TestFoldFollows(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		const pause, size = 20 * time.Millisecond, 16 << 10
+// TestSealFollows: a seal that is due waits until commits pause, and a log that is full is sealed all the same.
+func TestSealFollows(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		const pause = 20 * time.Millisecond
 		disk := crashfs.New()
-		s := behind(t, disk, engine.FilesBehind, engine.WithFoldBytes(size))
+		s := behind(t, disk, engine.FilesBehind, engine.WithSealBytes(1<<20))
 		c := kit.Must[*engine.Context](t)(s.Create(t.Context(), engine.Metadata{}))
-		body := fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("a", size/4))
+		unsealed := func() int64 {
+			c.AwaitSeal()
+			n, _, err := c.Index.UnsealedBytes()
+			kit.Check(t, err)
+			return n
+		}
+		body := fmt.Appendf(nil, `{"text":"%s"}`, strings.Repeat("a", 12<<10))
 		for range 12 {
 			kit.Append(t, c.Active(), engine.Draft{Body: body})
 			time.Sleep(pause / 4)
 			synctest.Wait()
 		}
-		if !c.Log.FoldDue(2 * size) {
-			t.Error("the journal was folded before a pause")
+		if n := unsealed(); n < 12*12<<10 {
+			t.Errorf("%d bytes are not sealed before a pause", n)
 		}
 		time.Sleep(pause)
 		synctest.Wait()
-		if c.AwaitFold(); c.Log.FoldDue(size / 2) {
-			t.Error("the journal was not folded in a pause")
+		if n := unsealed(); n > 0 {
+			t.Errorf("%d bytes are not sealed in a pause", n)
 		}
-		for range 17 {
+		for range 200 {
 			kit.Append(t, c.Active(), engine.Draft{Body: body})
+			time.Sleep(pause / 4)
+			synctest.Wait()
 		}
-		if c.AwaitFold(); c.Log.FoldDue(2 * size) {
-			t.Error("a long journal was not folded")
+		if n := unsealed(); n > 1500<<10 {
+			t.Errorf("%d bytes are not sealed, more than a full log has", n)
 		}
 		kit.Check(t, c.Close())
 		kit.Check(t, s.Close())

@@ -12,10 +12,10 @@ import (
 )
 
 // TestFolderMadeAnew: a branch folder that is removed, since all is archived, and made anew for a new message, is
-// another one also for handles that have the first one open: for one that reads, and for one that appends and folds.
+// another one also for handles that have the first one open: for one that reads, and for one that appends and seals.
 func TestFolderMadeAnew(t *testing.T) {
 	ctx := context.Background()
-	c, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+	c, dir := kit.NewContext(t, engine.WithSealBytes(-1))
 	path := filepath.Join(dir, "messages", "branch-main")
 	archived := func(other *engine.Context) {
 		t.Helper()
@@ -31,10 +31,9 @@ func TestFolderMadeAnew(t *testing.T) {
 	archived(other)
 	for range 2 {
 		kit.Fill(t, c.Active(), 2)
-		kit.Check(t, c.Log.Fold(ctx, false))
+		kit.Check(t, c.Seal(ctx))
 		kit.Check(t, other.Refresh(ctx))
 	}
-	kit.Check(t, c.Fold(ctx)) // of the first two messages there is no journal any more
 	for _, m := range kit.Load(t, other.Active()) {
 		if m.Unavailable != nil {
 			t.Errorf("position %d: %v", m.Position, m.Unavailable)
@@ -45,13 +44,13 @@ func TestFolderMadeAnew(t *testing.T) {
 	other = kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	archived(other)
 	var a engine.AppendResult
-	for range 3 { // the first one finds out, and the fold makes its file
+	for range 3 { // the first one finds out, and the seal makes its file
 		a = kit.Append(t, other.Active(), engine.Draft{Body: []byte(`{}`)})
 	}
 	if _, err := os.Lstat(filepath.Join(path, a.ID.String()+".json")); err != nil {
 		t.Error(err)
 	}
-	kit.Check(t, other.Fold(ctx))
+	kit.Check(t, other.Seal(ctx))
 	if names, err := os.ReadDir(path); err != nil || len(names) != 3 {
 		t.Errorf("%d message files, %v", len(names), err)
 	}

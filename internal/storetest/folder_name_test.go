@@ -16,11 +16,11 @@ import (
 func TestFolderNameAgain(t *testing.T) {
 	ctx := context.Background()
 	for _, purged := range []bool{false, true} {
-		mine, dir := kit.NewContext(t, engine.WithFoldBytes(-1))
+		mine, dir := kit.NewContext(t, engine.WithSealBytes(-1))
 		kit.Append(t, mine.Active(), engine.Draft{Body: []byte(`{}`)}) // opens branch-main
 		kit.Check(t, mine.Flush(ctx))
 
-		s := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(dir), engine.WithFoldBytes(-1), engine.WithFiles(engine.FilesHeld)))
+		s := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(dir), engine.WithSealBytes(-1), engine.WithFiles(engine.FilesHeld)))
 		other := kit.Must[*engine.Context](t)(s.Context(ctx, mine.ID()))
 		kit.Check(t, other.Rename(ctx, "main", "old"))
 		kit.Must[*engine.Branch](t)(kit.Must[*engine.Branch](t)(other.Branch("old")).Fork(ctx, "main", 0))

@@ -32,7 +32,7 @@ func fullCopyOnWrite(t *testing.T, written int, truncates bool) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	defer c.Close()
 	var a acknowledged
-	kit.Check(t, a.append(c.Active(), 200, 3), c.Fold(ctx), a.append(c.Active(), 200, 3))
+	kit.Check(t, a.append(c.Active(), 200, 3), c.Seal(ctx), a.append(c.Active(), 200, 3))
 	full := func(o crashfs.Op) error {
 		switch o.Kind {
 		case crashfs.KindWrite:

@@ -47,7 +47,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		do(err)
 	}
 	last, err := main.Last(ctx, 1)
-	do(err, c.Fold(ctx), main.Replace(ctx, last[0].ID, engine.Draft{Body: []byte(`{"role":"model"}`)}), main.Rewind(ctx, 4))
+	do(err, c.Seal(ctx), main.Replace(ctx, last[0].ID, engine.Draft{Body: []byte(`{"role":"model"}`)}), main.Rewind(ctx, 4))
 	for _, err := range trash.Collect(ctx, s, trash.CollectOptions{Grace: time.Hour}) {
 		do(err)
 	}
@@ -160,5 +160,5 @@ func use(ctx context.Context, c *engine.Context) {
 		_, _ = b.Append(ctx, engine.Draft{Body: []byte(`{}`)})
 	}
 	_, _ = c.Unarchive(ctx, nil)
-	_ = c.Fold(ctx)
+	_ = c.Seal(ctx)
 }

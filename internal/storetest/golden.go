@@ -7,11 +7,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -81,22 +78,4 @@ func UnpackGolden(t *testing.T, file, dir string) {
 	for path, h := range times {
 		Check(t, os.Chtimes(path, h.ModTime, h.ModTime))
 	}
-}
-
-// GoldenDisk returns a simulated disk that durably holds a golden store.
-func GoldenDisk(t *testing.T, file string) *crashfs.FS {
-	t.Helper()
-	disk := crashfs.New()
-	eachGolden(t, file, func(h *tar.Header, content []byte) error {
-		name, ok := strings.CutPrefix(strings.TrimSuffix(h.Name, "/"), "STORE/")
-		switch {
-		case !ok:
-			return nil
-		case h.Typeflag == tar.TypeDir:
-			return disk.Mkdir(name)
-		}
-		return vfs.CreateFile(disk, name, content, h.ModTime)
-	})
-	Check(t, disk.SyncAll())
-	return disk
 }

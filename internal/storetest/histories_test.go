@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"strings"
+	"slices"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
@@ -15,121 +15,104 @@ import (
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
-	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// restoredOver makes a context of three messages, and copies that over its own newer state: 30 more messages in a pack,
-// the first of them secret, and two in a journal and no file.
-func restoredOver(t *testing.T) (s *engine.Store, id uuid.UUID, dir string, newer []uuid.UUID) {
+// parted makes a context of three messages. Two programs go on, each with a copy of its own, and append a secret and four
+// more messages. Then the files of both come into one folder. It returns the messages of each history.
+func parted(t *testing.T) (s *engine.Store, id uuid.UUID, histories [2][]uuid.UUID) {
 	t.Helper()
 	ctx := context.Background()
-	s, root := kit.NewStore(t, kit.Manual(200, engine.WithRetain(-1))...)
+	s, root := kit.NewStore(t, kit.Manual(200)...)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
-	id, dir = c.ID(), filepath.Join(root, c.ID().String())
-	add := func(body string) uuid.UUID {
-		return kit.Append(t, c.Active(), engine.Draft{Body: []byte(body)}).ID
-	}
+	id = c.ID()
+	dir, before, after := filepath.Join(root, id.String()), t.TempDir(), t.TempDir()
+	var both []uuid.UUID
 	for i := range 3 {
-		add(fmt.Sprintf(`{"old":%d}`, i))
+		both = append(both, kit.Append(t, c.Active(), engine.Draft{Body: fmt.Appendf(nil, `{"both":%d}`, i)}).ID)
 	}
-	saved := t.TempDir()
-	c.PutBlobs()
-	kit.Check(t, copyTree(dir, saved))
-	for i := range 30 {
-		secret := map[bool]string{true: kit.Canary}[i == 0]
-		newer = append(newer, add(fmt.Sprintf(`{"new":%d,"text":"%s %s"}`, i, strings.Repeat("word ", 50), secret)))
+	kit.Check(t, c.Close(), copyTree(dir, before))
+	for i := range histories {
+		kit.Check(t, os.RemoveAll(dir), copyTree(before, dir))
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+		histories[i] = slices.Clone(both)
+		for n := range 5 {
+			text := map[bool]string{true: kit.Canary}[n == 0]
+			body := fmt.Appendf(nil, `{"history":%d,"n":%d,"text":"%s"}`, i, n, text)
+			histories[i] = append(histories[i], kit.Append(t, c.Active(), engine.Draft{Body: body}).ID)
+			if n == 2 {
+				kit.Check(t, c.Seal(ctx))
+			}
+		}
+		kit.Check(t, c.Close(), copyTree(dir, after))
 	}
-	_, err := c.Archive(ctx, engine.ArchiveOptions{})
-	kit.Check(t, err)
-	for i := range 2 {
-		newer = append(newer, add(fmt.Sprintf(`{"last":%d,"text":"%s"}`, i, map[bool]string{true: kit.Canary}[i == 0])))
-	}
-	kit.Check(t, c.Log.Fold(ctx, false)) // journal 3 has what journal 2 had in the older copy
-	kit.Check(t, c.Close())
-	for _, m := range newer[30:] {
-		kit.Check(t, os.Remove(filepath.Join(dir, "messages", "branch-main", m.String()+".json")))
-	}
-	kit.Check(t, copyTree(saved, dir))
-	return s, id, dir, newer
+	kit.Check(t, copyTree(after, dir))
+	return s, id, histories
 }
 
-func checked(t *testing.T, s *engine.Store) (found []engine.Finding) {
+// showing returns the messages of each branch.
+func showing(t *testing.T, s *engine.Store, id uuid.UUID) (branches [][]uuid.UUID) {
 	t.Helper()
-	for f, err := range s.Check(context.Background(), nil, engine.CheckOptions{}) {
-		kit.Check(t, err)
-		found = append(found, f)
+	c := kit.Must[*engine.Context](t)(s.Context(context.Background(), id))
+	defer c.Close()
+	for _, info := range kit.Must[[]engine.BranchInfo](t)(c.Branches(context.Background())) {
+		var ids []uuid.UUID
+		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(info.Name))) {
+			if kit.Check(t, m.Unavailable); m.Unavailable == nil {
+				ids = append(ids, m.ID)
+			}
+		}
+		branches = append(branches, ids)
 	}
-	return found
+	return branches
 }
 
-// TestRestoredOverNewer: a check tells of the journal and the pack that an older copy of a context left behind it; a
-// collection leaves the pack alone; a repair moves the journal to the trash; with Adopt it takes the messages of both
-// in.
-func TestRestoredOverNewer(t *testing.T) {
+// TestOtherHistory: of two histories in one folder one counts, whole, and goes on. A check tells of the files of the other
+// one, and a repair moves those that only it has to the trash. With Adopt it takes the messages in.
+func TestOtherHistory(t *testing.T) {
 	ctx := context.Background()
 	for _, adopt := range []bool{false, true} {
-		t.Run(fmt.Sprint("adopt ", adopt), func(t *testing.T) {
-			s, id, dir, newer := restoredOver(t)
-			kinds := map[integrity.Kind]int{}
-			for _, f := range checked(t, s) {
-				if f.Severity != engine.SeverityWarning && !strings.HasSuffix(f.Path, "journal-4.jsonl") { // that one holds nothing
-					t.Errorf("%+v", f)
-				}
-				kinds[f.Kind]++
+		s, id, histories := parted(t)
+		got := showing(t, s, id)
+		counts := slices.IndexFunc(histories[:], func(h []uuid.UUID) bool { return len(got) == 1 && slices.Equal(got[0], h) })
+		if counts < 0 {
+			t.Fatalf("it shows %v, neither %v nor %v", got, histories[0], histories[1])
+		}
+		kinds := map[integrity.Kind]int{}
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{}) {
+			if kit.Check(t, err); f.Severity != engine.SeverityWarning {
+				t.Errorf("%+v", f)
 			}
-			if kinds[integrity.KindJournal] != 2 || kinds[integrity.KindForeign] != 1 || len(kinds) != 2 {
-				t.Fatalf("findings %v", kinds)
-			}
-			kit.Collect(t, s, trash.CollectOptions{Contexts: []uuid.UUID{id}, Grace: trash.DefaultGrace})
-			packs := func() int { return len(kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "archive", "*.zst")))) }
-			if packs() != 1 {
-				t.Error("a collection removed the pack")
-			}
-			for _, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: adopt}) {
-				kit.Check(t, err)
-			}
-			trashed := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "trash", "*", "journal-*.jsonl")))
-			if len(trashed) != 2 || strings.Contains(trashed[0]+trashed[1], "journal-1.jsonl") {
-				t.Errorf("in the trash: %v", trashed)
-			}
-			c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
-			defer c.Close()
-			infos := kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx))
-			if !adopt {
-				if found := checked(t, s); len(found) != 1 || found[0].Kind != integrity.KindForeign || len(infos) != 1 || packs() != 1 {
-					t.Errorf("findings %+v, branches %+v", found, infos)
-				}
-				return
-			}
-			if found := checked(t, s); len(found) > 0 || packs() != 0 {
-				t.Fatalf("findings %+v, %d packs", found, packs())
-			}
-			ms := kit.Load(t, c.Active()) // they go on where the line ends
-			if len(ms) != 35 {
-				t.Fatalf("%d messages taken in", len(ms))
-			}
-			for i, m := range ms[3:] {
-				if body, err := m.Body(ctx); m.ID != newer[i] || err != nil || len(body) == 0 {
-					t.Errorf("message %d: %s, %v", i, m.ID, err)
-				}
-			}
-		})
+			kinds[f.Kind]++
+		}
+		if kinds[integrity.KindLog] != 1 || kinds[integrity.KindSegment] != 1 || kinds[integrity.KindForeign] != 5 || len(kinds) != 3 {
+			t.Errorf("findings %v", kinds)
+		}
+		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+		more := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"more":1}`)}).ID
+		kit.Check(t, c.Seal(ctx), c.Close())
+		kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{Adopt: adopt}))
+		if kept := kit.Must[[]string](t)(filepath.Glob(filepath.Join(s.Path(), id.String(), "trash", "*", "*"))); len(kept) < 2 {
+			t.Errorf("in the trash: %v", kept)
+		}
+		want := [][]uuid.UUID{append(slices.Clone(histories[counts]), more)}
+		if adopt {
+			want = append(want, histories[1-counts])
+			clean(t, s)
+		}
+		if got := showing(t, s, id); !slices.EqualFunc(got, want, slices.Equal) {
+			t.Errorf("adopt %v: it shows %v, wanted %v", adopt, got, want)
+		}
 	}
 }
 
-// TestEraseOtherHistory: a message that only a journal or a pack of another history holds is erased all the same, and
-// the others in these stay.
+// TestEraseOtherHistory: a message that only the files of another history have is erased all the same.
 func TestEraseOtherHistory(t *testing.T) {
-	ctx := context.Background()
-	s, id, dir, newer := restoredOver(t)
-	if found := kit.FilesWith(t, dir, kit.Canary); len(found) == 0 {
-		t.Fatal("no secret to be erased")
-	}
+	s, id, histories := parted(t)
 	for _, dry := range []bool{true, false} {
 		before := kit.Tree(t, s.Path())
-		for _, m := range []uuid.UUID{newer[0], newer[30]} {
-			if done, err := kit.Erase(s, id, m, erase.Options{DryRun: dry}); err != nil || len(done) == 0 {
-				t.Fatalf("%s: %+v, %v", m, done, err)
+		for _, h := range histories {
+			if done, err := kit.Erase(s, id, h[3], erase.Options{DryRun: dry}); err != nil || len(done) == 0 {
+				t.Fatalf("%s: %+v, %v", h[3], done, err)
 			}
 		}
 		if dry && before != kit.Tree(t, s.Path()) {
@@ -139,21 +122,21 @@ func TestEraseOtherHistory(t *testing.T) {
 	if found := kit.FilesWith(t, s.Path(), kit.Canary); len(found) > 0 {
 		t.Errorf("the secret is in %v", found)
 	}
-	for _, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
-		kit.Check(t, err)
-	}
-	c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+	kit.Finish(t, s.Repair(context.Background(), nil, engine.CheckOptions{Adopt: true}))
+	c := kit.Must[*engine.Context](t)(s.Context(context.Background(), id))
 	defer c.Close()
-	n := 0
-	for _, info := range kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx)) {
+	there := map[uuid.UUID]bool{}
+	for _, info := range kit.Must[[]engine.BranchInfo](t)(c.Branches(context.Background())) {
 		for _, m := range kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch(info.Name))) {
-			if _, err := m.Body(ctx); err == nil && m.Unavailable == nil && strings.Contains(string(m.Stored), "new") {
-				n++
-			}
+			there[m.ID] = m.Unavailable == nil
 		}
 	}
-	if n != 29 {
-		t.Errorf("%d of the other 29 messages of the pack are there", n)
+	for _, h := range histories {
+		for i, m := range h {
+			if there[m] != (i != 3) {
+				t.Errorf("message %d: there %v", i, there[m])
+			}
+		}
 	}
 	if _, err := kit.Erase(s, id, uuid.New(), erase.Options{}); !errors.Is(err, engine.ErrNotExist) {
 		t.Errorf("erasing what is nowhere: %v", err)

@@ -99,7 +99,7 @@ func add1(c *engine.Context, body string) error {
 }
 
 // TestForeignFiles: a metadata.json of another version is refused and left as it is. One of no sense does no harm: the
-// journal has the metadata, a check reports the file, and the next writer replaces it and keeps it in the trash.
+// log has the metadata, a check reports the file, and the next writer replaces it and keeps it in the trash.
 func TestForeignFiles(t *testing.T) {
 	ctx := context.Background()
 	first, second := kit.TestID(1).String(), kit.TestID(2).String()
@@ -122,7 +122,7 @@ func TestForeignFiles(t *testing.T) {
 		if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		// With the journal's copy the context still opens, and says that something is wrong; a newer version is refused.
+		// With the log's copy the context still opens; a newer version is refused.
 		again, err := c.Store.Context(ctx, c.ID())
 		if name == "another version" {
 			if !errors.Is(err, engine.ErrFormat) || !strings.Contains(err.Error(), "metadata.json") {
@@ -195,7 +195,7 @@ func TestLargeMessageAndEmojiName(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
@@ -206,7 +206,8 @@ func TestLargeMessageAndEmojiName(t *testing.T) {
 	}
 }
 
-// TestHandEdit: an edited file is served and flagged, a touched one is not, a damaged one comes from the journal.
+// TestHandEdit: an edited file is served and flagged. A touched, a damaged and a missing one are not: what was committed is
+// served.
 func TestHandEdit(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
@@ -248,22 +249,9 @@ func TestHandEdit(t *testing.T) {
 	}
 	look("after a refresh", c)
 	look("from another handle", kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())))
-	for range 3 { // the journal that still has the damaged ones goes
-		if err := c.Fold(ctx); err != nil {
-			t.Fatal(err)
-		}
-		kit.Fill(t, c.Active(), 1)
-		if err := c.Active().Rewind(ctx, 4); err != nil {
-			t.Fatal(err)
-		}
-	}
-	look("after folds", kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())))
-
+	kit.Check(t, c.Seal(ctx))
 	edit(2, func([]byte) []byte { return []byte("\x00\x00") })
-	got := kit.Load(t, kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())).Active())
-	if len(got) != 4 || !errors.Is(got[2].Unavailable, engine.ErrDamaged) || got[2].ID != ms[2].ID || got[3].Unavailable != nil {
-		t.Errorf("with a damaged file and no journal: %+v", got[2])
-	}
+	look("after a seal", kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID())))
 }
 
 // TestRetries: a lost acknowledgement, a retry, no duplicate - also when the retry comes on a fork.
@@ -326,10 +314,10 @@ func TestReplacedVersionIsKept(t *testing.T) {
 	}
 }
 
-// TestGoroutines: appends, forks, renames, replaces, folds and reads of many goroutines and two handles.
+// TestGoroutines: appends, forks, replaces, seals and reads of many goroutines and two handles.
 func TestGoroutines(t *testing.T) {
 	ctx := context.Background()
-	c, _ := kit.NewContext(t, engine.WithFoldBytes(20_000))
+	c, _ := kit.NewContext(t, engine.WithSealBytes(20_000))
 	other := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer other.Close()
 	const each = 60

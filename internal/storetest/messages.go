@@ -89,7 +89,7 @@ func Samples() []string {
 	}
 }
 
-// LargeBody returns a body with a payload that is too large for the journal.
+// LargeBody returns a body with a payload that is too large for a log.
 func LargeBody(letter string) string {
 	return `{"role":"tool","content":"` + strings.Repeat(letter+"payload ", 20_000) + `"}`
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
@@ -25,14 +26,13 @@ func (d *driver) lineOf(name string) uuid.UUID {
 	return b.Line
 }
 
-// quiet waits for folds in the background: the one of a purge is left out beside them, and rows that are left can come
-// back with an index that is lost. A flush comes first: a fold that is due begins when the files are made.
+// quiet waits for seals in the background. A flush comes first: a seal that is due begins when the files are made.
 func (d *driver) quiet() {
 	for _, c := range []*engine.Context{d.c, d.other} {
 		if d.files == engine.FilesBehind {
 			d.check(c.Flush(d.ctx()))
 		}
-		c.AwaitFold()
+		c.AwaitSeal()
 	}
 }
 
@@ -115,7 +115,7 @@ func (d *driver) items() []uuid.UUID { return slices.SortedFunc(maps.Keys(d.tras
 func (d *driver) filesAgree() {
 	c := d.handle()
 	d.check(c.Flush(d.ctx()))
-	all, _, err := c.Log.AllCounts()
+	all, _, err := c.Index.AllCounts()
 	d.check(err)
 	want, model := int64(0), int64(0)
 	for _, counts := range all {
@@ -127,11 +127,12 @@ func (d *driver) filesAgree() {
 	if want != model {
 		d.t.Fatalf("%d messages count, wanted %d", want, model)
 	}
-	uses, err := c.Log.PackUses(d.ctx())
-	d.check(err)
-	for _, use := range uses {
-		for _, live := range use.Live {
-			want -= live.Len()
+	for _, l := range c.Current().Lines {
+		for e, err := range c.Index.All(d.ctx(), l.ID, l.Base, l.Archived) {
+			d.check(err)
+			if _, is, _ := views.Read(c.Dir, l.Folder, e); is != views.Edited {
+				want--
+			}
 		}
 	}
 	files, err := filepath.Glob(filepath.Join(d.dir, c.ID().String(), "messages", "*", "*.json"))

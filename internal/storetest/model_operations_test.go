@@ -152,18 +152,6 @@ func (d *driver) rename() {
 	if d.m.active == name {
 		d.m.active = to
 	}
-	if packs, _ := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*")); len(l.own) > 0 && len(packs) == 0 {
-		if _, err := os.Stat(filepath.Join(d.dir, d.c.ID().String(), "messages", d.folder(to))); err != nil {
-			d.t.Fatalf("the folder does not bear the new name: %v", err)
-		}
-	}
-}
-
-func (d *driver) folder(name string) string {
-	m := d.c.Metadata()
-	b, _ := m.Branch(name)
-	l, _ := m.Line(b.Line)
-	return l.Folder
 }
 
 func (d *driver) remove() {
@@ -200,7 +188,7 @@ func (d *driver) update() {
 
 // edit changes metadata.json by hand: the title and the label count, and nothing else of it.
 func (d *driver) edit() {
-	d.quiet()                          // a fold would replace a stale file between the read and the write
+	d.quiet()                          // a seal would replace a stale file between the read and the write
 	if d.files == engine.FilesBehind { // nothing replaces the file while it is being edited
 		d.check(d.c.Flush(d.ctx()))
 		d.check(d.other.Flush(d.ctx()))
@@ -223,7 +211,7 @@ func (d *driver) edit() {
 	d.check(os.WriteFile(file, raw, 0o600))
 }
 
-func (d *driver) fold() { d.check(d.handle().Fold(d.ctx())) }
+func (d *driver) seal() { d.check(d.handle().Seal(d.ctx())) }
 
 func (d *driver) reopen() {
 	d.check(d.c.Close())
@@ -232,28 +220,27 @@ func (d *driver) reopen() {
 	d.c = c
 }
 
-// lose deletes the caches, or damages them, and opens again: message files and metadata.json are the truth.
+// lose deletes or damages views, repairs, and opens again.
 func (d *driver) lose() {
+	d.quiet()
 	d.check(d.c.Close())
 	d.check(d.other.Close())
 	folder := filepath.Join(d.dir, d.c.ID().String())
-	journals, _ := filepath.Glob(filepath.Join(folder, "journal-*"))
-	switch rapid.IntRange(0, 4).Draw(d.t, "what") {
+	switch rapid.IntRange(0, 2).Draw(d.t, "what") {
 	case 0:
 		d.check(os.RemoveAll(filepath.Join(folder, "index.json")))
 	case 1:
-		d.check(os.RemoveAll(filepath.Join(folder, "index")))
-	case 2:
-		for _, j := range journals {
-			d.check(os.RemoveAll(j))
-		}
-	case 3:
-		for _, j := range append(journals, filepath.Join(folder, "index.json")) {
-			d.check(os.RemoveAll(j))
-		}
-		d.check(os.RemoveAll(filepath.Join(folder, "index")))
-	case 4:
 		d.check(os.WriteFile(filepath.Join(folder, "index.json"), bytes.Repeat([]byte{0}, 100), 0o600))
+	case 2:
+		d.check(os.RemoveAll(filepath.Join(folder, "messages")))
+	}
+	for _, err := range d.store.Repair(d.ctx(), []uuid.UUID{d.c.ID()}, engine.CheckOptions{}) {
+		d.check(err)
+	}
+	for f, err := range d.store.Check(d.ctx(), []uuid.UUID{d.c.ID()}, engine.CheckOptions{}) {
+		if d.check(err); f.Severity != engine.SeverityInfo {
+			d.t.Fatalf("a check finds %+v", f)
+		}
 	}
 	var err error
 	d.c, err = d.store.Context(d.ctx(), d.c.ID())
@@ -262,7 +249,7 @@ func (d *driver) lose() {
 	d.check(err)
 }
 
-// archive moves some messages to a pack: all, what one branch shows, or some of them by their age.
+// archive removes the files of some messages: all, what one branch shows, or some of them by their age.
 func (d *driver) archive() {
 	var o engine.ArchiveOptions
 	if rapid.Bool().Draw(d.t, "of one") {
@@ -284,15 +271,9 @@ func (d *driver) unarchive() {
 	if done.Stayed > 0 {
 		d.t.Fatalf("unarchived %+v", done)
 	}
-	packs, err := filepath.Glob(filepath.Join(d.dir, d.c.ID().String(), "archive", "*"))
-	d.check(err)
-	if len(packs) > 0 && done.Messages > 0 {
-		uses, err := d.c.Log.PackUses(d.ctx())
-		d.check(err)
-		for _, use := range uses {
-			if use.Bytes > 0 {
-				d.t.Fatalf("something is archived still: %+v", use)
-			}
+	for _, l := range d.c.Current().Lines {
+		if l.Archived > 0 {
+			d.t.Fatalf("something is archived still: %+v", l)
 		}
 	}
 }

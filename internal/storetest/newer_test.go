@@ -3,6 +3,7 @@ package storetest_test
 import (
 	"bytes"
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -31,10 +32,10 @@ func TestNewerFormat(t *testing.T) {
 		"feature": {"ctxdir.json", func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"incompatible": []`), []byte(`"incompatible": ["x"]`), 1)
 		}},
-		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/2"), []byte("context/3"), 1) }},
-		"index":   {"ID/index.json", newerIndex},
-		"journal": {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"journal/`) }},
-		"record":  {"ID/journal-2.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"message/`) }},
+		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/1"), []byte("context/2"), 1) }},
+		"log":     {"ID/log-*.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"log/`) }},
+		"record":  {"ID/log-*.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"message/`) }},
+		"segment": {"ID/segments/*.zst", newerSegment},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s, dir := kit.NewStore(t, engine.WithTextThreshold(100), engine.WithoutPause())
@@ -42,11 +43,11 @@ func TestNewerFormat(t *testing.T) {
 			for i := range 6 {
 				kit.Append(t, c.Active(), engine.Draft{Body: body})
 				if i == 3 {
-					kit.Check(t, c.Fold(ctx))
+					kit.Check(t, c.Seal(ctx))
 				}
 			}
 			kit.Check(t, errors.Join(c.Close(), s.Close()))
-			path := filepath.Join(dir, strings.Replace(x.path, "ID", c.ID().String(), 1))
+			path := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, strings.Replace(x.path, "ID", c.ID().String(), 1))))[0]
 			was := kit.Must[[]byte](t)(os.ReadFile(path))
 			newer := x.make(bytes.Clone(was))
 			if bytes.Equal(was, newer) {
@@ -97,23 +98,29 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 		t.Logf("collect: %+v, %v", x, err)
 	}
 	again, err := s.Context(ctx, c.ID())
-	if err == nil {
-		_, err = again.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
-		err = errors.Join(err, again.Close())
+	if err != nil {
+		return err
 	}
-	return err
+	for m, merr := range again.Active().Messages(ctx) {
+		if merr == nil {
+			merr = m.Unavailable
+		}
+		err = errors.Join(err, merr)
+	}
+	_, aerr := again.Active().Append(ctx, engine.Draft{Body: []byte(`{}`)})
+	return errors.Join(err, aerr, again.Seal(ctx), again.Close())
 }
 
-// newerIndex is an index.json of the next version.
-func newerIndex(b []byte) []byte {
-	b = bytes.Replace(b, []byte("index/2"), []byte("index/3"), 1)
-	i := bytes.LastIndex(b, []byte(`"check"`))
-	j := i + len(`"check": "`)
-	copy(b[j:], fmt.Sprintf("%016x", xxhash.Sum64(b[:i])))
+// newerSegment is a segment of the next version.
+func newerSegment(b []byte) []byte {
+	const footer, sum = 136, 8
+	body, end := b[len(b)-footer:len(b)-sum], b[len(b)-sum:]
+	body[len(body)-1]++ // it ends with the kind
+	binary.LittleEndian.PutUint64(end, xxhash.Sum64(body))
 	return b
 }
 
-// newerRecord gives the first record of a journal that names a kind of format the next version of it, and the sums that
+// newerRecord gives the first record of a log that names a kind of format the next version of it, and the sums that
 // belong to it.
 func newerRecord(b []byte, kind string) []byte {
 	at := bytes.Index(b, []byte(kind))

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -87,10 +86,19 @@ func (p *Patient) Retry(when string, ids []uuid.UUID) {
 	})
 }
 
-// SetPosition makes the file of one of main's messages tell another position.
-func (p *Patient) SetPosition(position, told int) {
+// Garble damages messages of branch main in the segments, and removes their files: no copy is whole.
+func (p *Patient) Garble(positions ...int) {
 	p.T.Helper()
-	p.Change(p.Main[position], func(b []byte) []byte {
-		return bytes.Replace(b, fmt.Appendf(nil, `"position":%d,`, position), fmt.Appendf(nil, `"position":%d,`, told), 1)
-	})
+	for _, i := range positions {
+		id := []byte(`"id":"` + p.Want["main"][i].ID.String())
+		for _, path := range p.Glob("segments/*.zst") {
+			p.Change(path, func(b []byte) []byte {
+				if at := bytes.Index(b, id); at >= 0 {
+					b[at+bytes.Index(b[at:], []byte(`"content":`))+12] ^= 1
+				}
+				return b
+			})
+		}
+		p.Remove(p.Main[i])
+	}
 }

@@ -106,7 +106,7 @@ func TestID(n int) uuid.UUID {
 
 // CrashOptions are the options of a store whose power is cut.
 func CrashOptions(disk *crashfs.FS, more ...engine.Option) []engine.Option {
-	return append(Manual(1<<10, engine.WithFS(disk), engine.WithRetain(2)), more...)
+	return append(Manual(1<<10, engine.WithFS(disk)), more...)
 }
 
 // OpenCrash opens the store on a simulated disk.
@@ -190,8 +190,8 @@ func Verify(disk *crashfs.FS, before, after Transcript, cut *Step, repair bool) 
 		if again, err := Read(disk, id); err != nil || !Equal(again, got) {
 			return fmt.Errorf("after going on: %d messages on main, wanted %d: %w", len(again["main"]), len(got["main"]), err)
 		}
-		if err := c.Fold(ctx); err != nil {
-			return fmt.Errorf("fold: %w", err)
+		if err := c.Seal(ctx); err != nil {
+			return fmt.Errorf("seal: %w", err)
 		}
 	}
 	// What is durable now must not hang on anything that the first cut left unsynced.
@@ -201,8 +201,8 @@ func Verify(disk *crashfs.FS, before, after Transcript, cut *Step, repair bool) 
 	return nil
 }
 
-// VerifyRepair reports an error unless a check takes nothing that a power cut leaves of an index or a journal for
-// damage, and a repair settles what it finds.
+// VerifyRepair reports an error unless a check takes nothing that a power cut leaves for damage, and a repair settles what
+// it finds.
 func VerifyRepair(ctx context.Context, s *engine.Store) error {
 	o := engine.CheckOptions{ReadData: true}
 	for f, err := range s.Check(ctx, nil, o) {

@@ -49,7 +49,7 @@ func TestPowerCutInACommit(t *testing.T) {
 	t.Parallel()
 	cuts, seeds := 0, 30
 	if testing.Short() {
-		seeds = 10
+		seeds = 4
 	}
 	for k := 1; ; k++ {
 		disk := crashfs.New()

@@ -78,11 +78,11 @@ func workload() []kit.Step {
 			Then: func(s kit.Transcript) { s[name] = slices.Clone(s[from][:at]) },
 		}
 	}
-	fold := kit.Step{Name: "fold", Do: func(w *kit.World) error { return w.C.Fold(w.Ctx) }, Then: func(kit.Transcript) {}}
-	lazily := kit.Step{Name: "fold lazily", Do: func(w *kit.World) error { return w.C.Log.Fold(w.Ctx, false) }, Then: func(kit.Transcript) {}}
-	shed := kit.Step{Name: "shed", Do: func(w *kit.World) error { return w.C.Log.Shed(w.Ctx) }, Then: func(kit.Transcript) {}}
+	nothing := func(kit.Transcript) {}
+	seal := kit.Step{Name: "seal", Do: func(w *kit.World) error { return w.C.Seal(w.Ctx) }, Then: nothing}
+	rotate := kit.Step{Name: "rotate", Do: func(w *kit.World) error { return w.C.Exclusively(w.Ctx, w.C.Index.Rotate) }, Then: nothing}
 	externalise := func(threshold int64) kit.Step {
-		return kit.Step{Name: fmt.Sprint("externalise ", threshold), Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
+		return kit.Step{Name: fmt.Sprint("externalise ", threshold), Then: nothing, Do: func(w *kit.World) error {
 			_, err := w.C.Externalise(w.Ctx, threshold, false)
 			return err
 		}}
@@ -92,9 +92,9 @@ func workload() []kit.Step {
 			w.C, err = w.Store.Create(w.Ctx, engine.Metadata{ID: w.ID})
 			return err
 		}},
-		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10), fork("main", "alt", 3), add("alt", 10), lazily,
-		replace("main", 5), lazily, add("main", 10), lazily, replace("main", 1), add("main", 10), lazily, fold, add("main", 10),
-		replace("main", 1), add("alt", 10, 10), fold, add("main", 10), shed, shed,
+		add("main", 10), add("main", 5000), add("main", 10, 20, 3000, 10), fork("main", "alt", 3), add("alt", 10), rotate,
+		replace("main", 5), rotate, add("main", 10), rotate, replace("main", 1), add("main", 10), rotate, seal, add("main", 10),
+		replace("main", 1), add("alt", 10, 10), seal, add("main", 10), seal, seal,
 		{
 			Name: "rename",
 			Then: func(s kit.Transcript) { s["neu"] = s["alt"]; delete(s, "alt") },
@@ -106,13 +106,13 @@ func workload() []kit.Step {
 			Then: func(s kit.Transcript) { s["main"] = s["main"][:4:4] },
 			Do:   func(w *kit.World) error { return w.Branch("main").Rewind(w.Ctx, 4) },
 		},
-		lazily, externalise(0), add("main", 10, 10), lazily, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
+		rotate, externalise(0), add("main", 10, 10), rotate, externalise(1 << 10), fork("neu", "third", 5), add("third", 10),
 		{Name: "remove", Then: func(s kit.Transcript) { delete(s, "neu") }, Do: func(w *kit.World) error { return w.C.Remove(w.Ctx, "neu") }},
-		shed, add("third", 10, 10), replace("third", 1), add("main", 10), fold,
-		{Name: "title", Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
+		seal, add("third", 10, 10), replace("third", 1), add("main", 10), seal,
+		{Name: "title", Then: nothing, Do: func(w *kit.World) error {
 			return w.C.Update(w.Ctx, func(m *engine.Metadata) error { m.Title = "t"; return nil })
 		}},
-		commitMany(message), lazily, add("side", 10), commitMany(message), fold, add("main", 10),
+		commitMany(message), rotate, add("side", 10), commitMany(message), seal, add("main", 10),
 	}
 }
 
@@ -161,7 +161,8 @@ func cutEverywhere(t *testing.T, seeds int, opts ...engine.Option) (states int) 
 
 // TestWorkloadRepeats: the workload does the same to the disk each time.
 func TestWorkloadRepeats(t *testing.T) {
-	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\.[0-9a-f]{1,16}(\.tmp|\.doubt| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
+	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|log-[0-9a-f]{8}|-[0-9a-f]{8}\.zst|` +
+		`\.[0-9a-f]{1,16}(\.tmp|\.doubt| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
 	var first []string
 	for range 5 {
 		disk := crashfs.New()
@@ -190,11 +191,11 @@ func TestForkOfOthersRecords(t *testing.T) {
 		"rewind": func(b *engine.Branch) error { return b.Rewind(ctx, 2) },
 	} {
 		disk := crashfs.New()
-		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+		s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 		relaxed := kit.Must[*engine.Store](t)(kit.OpenCrash(disk, engine.WithDurability(engine.Relaxed)))
 		other := kit.Must[*engine.Context](t)(relaxed.Context(ctx, c.ID()))
-		kit.Fill(t, other.Active(), 3) // in the journal, not synced
+		kit.Fill(t, other.Active(), 3) // in the log, not synced
 		if err := c.Refresh(ctx); err != nil {
 			t.Fatal(err)
 		}

@@ -125,7 +125,7 @@ func readIDs(t *testing.T, c *engine.Context, before []uuid.UUID) []uuid.UUID {
 	return ids
 }
 
-// TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a fold does, and passes it on does
+// TestPassedOnLockIsFresh: a goroutine that takes the lock for something else, as a seal does, and passes it on does
 // not vouch for what the handle knows: another process may have written before.
 func TestPassedOnLockIsFresh(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -20,7 +20,7 @@ func TestDamagedFileByID(t *testing.T) {
 	ctx := context.Background()
 	c, dir := kit.NewContext(t)
 	kit.Fill(t, c.Active(), 3)
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	for i, m := range kit.Load(t, c.Active()) {

@@ -12,11 +12,11 @@ import (
 )
 
 // TestRefreshBesideReading: while a refresh reads metadata, another goroutine of the same handle reads on in the
-// journals, as a fold in the background does, or refreshes too. Both then show what is newest.
+// logs, as a seal in the background does, or refreshes too. Both then show what is newest.
 func TestRefreshBesideReading(t *testing.T) {
 	for name, beside := range map[string]func(c *engine.Context) error{
-		"the journals alone": func(c *engine.Context) error { return c.Log.Refresh() },
-		"a refresh":          func(c *engine.Context) error { return c.Refresh(context.Background()) },
+		"the logs alone": func(c *engine.Context) error { return c.Index.Refresh() },
+		"a refresh":      func(c *engine.Context) error { return c.Refresh(context.Background()) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			k := 0

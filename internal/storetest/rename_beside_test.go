@@ -12,13 +12,13 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestReadingBesideRename: at each operation of a process that folds or archives another one renames a branch, and at
+// TestReadingBesideRename: at each operation of a process that seals or archives another one renames a branch, and at
 // each call of the rename a reader that opened the context before reads the branch's messages by id.
 func TestReadingBesideRename(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, act := range map[string]func(*engine.Context) error{
-		"fold":      func(c *engine.Context) error { return c.Fold(ctx) },
+		"seal":      func(c *engine.Context) error { return c.Seal(ctx) },
 		"archive":   func(c *engine.Context) error { _, err := c.Archive(ctx, engine.ArchiveOptions{}); return err },
 		"unarchive": func(c *engine.Context) error { _, err := c.Unarchive(ctx, nil); return err },
 	} {
@@ -50,7 +50,7 @@ func readBesideRename(t *testing.T, k int, archived bool, act func(*engine.Conte
 	alt := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
 	for n := 1; n <= 3; n++ {
 		kit.Append(t, alt, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))})
-		kit.Check(t, c.Fold(ctx))
+		kit.Check(t, c.Seal(ctx))
 	}
 	if archived {
 		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))

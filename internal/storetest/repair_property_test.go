@@ -3,16 +3,13 @@ package storetest_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
-	"slices"
+	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/archive"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -20,246 +17,171 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestRandomDamage damages a random context in one to five places. After the repair a check is clean, every message
-// that was not damaged is intact, and every one is there that an intact copy, in a journal or a second file, could give
-// back.
-func TestRandomDamage(t *testing.T) {
-	t.Parallel()
-	rapid.Check(t, func(rt *rapid.T) {
-		ctx := context.Background()
-		dir, err := os.MkdirTemp("", "ctxdir-damage-")
+// piece is a message or a payload, and what must be whole somewhere so that it can come back: a file, or the record of a
+// log.
+type piece struct {
+	files  map[string][]byte
+	record []byte
+}
+
+func newPiece(rt *rapid.T, logs, files []string, mark string) *piece {
+	p := &piece{files: map[string][]byte{}}
+	for _, path := range files {
+		if b, err := os.ReadFile(path); err == nil {
+			p.files[path] = b
+		}
+	}
+	for _, path := range logs {
+		b, err := os.ReadFile(path)
 		if err != nil {
 			rt.Fatal(err)
 		}
-		defer os.RemoveAll(dir)
+		if at := bytes.Index(b, []byte(mark)); at >= 0 {
+			from := bytes.LastIndex(b[:at], []byte(`{"chain"`))
+			p.record = bytes.Clone(b[from : at+bytes.Index(b[at:], []byte("}\n"))+2])
+		}
+	}
+	return p
+}
+
+// intact reports whether a whole copy is left.
+func (p *piece) intact(logs []string) bool {
+	for path, was := range p.files {
+		if b, err := os.ReadFile(path); err == nil && bytes.Equal(b, was) {
+			return true
+		}
+	}
+	for _, path := range logs {
+		if b, err := os.ReadFile(path); err == nil && p.record != nil && bytes.Contains(b, p.record) {
+			return true
+		}
+	}
+	return false
+}
+
+// TestWholeCopiesComeBack damages one or two files of a context. Each message of which a file, a record or a segment is
+// whole, and its payload too, comes back with a repair, on one branch or another.
+func TestWholeCopiesComeBack(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(rt *rapid.T) {
+		ctx := context.Background()
+		root, err := os.MkdirTemp("", "ctxdir-copies-")
 		check := func(err error) {
 			rt.Helper()
 			if err != nil {
 				rt.Fatal(err)
 			}
 		}
-		s, err := kit.Init(filepath.Join(dir, "store"), kit.Manual(100, engine.WithRetain(3))...)
+		check(err)
+		defer os.RemoveAll(root)
+		s, err := kit.Init(root, kit.Manual(100, engine.InOrder())...)
 		check(err)
 		defer s.Close()
 		c, err := s.Create(ctx, engine.Metadata{})
 		check(err)
-		branches := []string{"main"}
-		for i := range rapid.IntRange(3, 40).Draw(rt, "steps") {
-			b, err := c.Branch(rapid.SampledFrom(branches).Draw(rt, "branch"))
+		dir := filepath.Join(root, c.ID().String())
+		glob := func(pattern string) []string {
+			paths, err := filepath.Glob(filepath.Join(dir, pattern))
 			check(err)
-			switch rapid.IntRange(0, 11).Draw(rt, "step") {
+			return paths
+		}
+		bodies, ids, segments := []string{}, []uuid.UUID{}, map[int][]string{}
+		for i := range rapid.IntRange(2, 8).Draw(rt, "messages") {
+			text := fmt.Sprintf("message %d %s", i, strings.Repeat("long ", rapid.SampledFrom([]int{1, 60}).Draw(rt, "words")))
+			bodies = append(bodies, text)
+			at, err := c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":%q}`, text)})
+			check(err)
+			ids = append(ids, at.ID)
+			switch rapid.IntRange(0, 5).Draw(rt, "then") {
 			case 0:
-				n, err := b.Len(ctx)
-				check(err)
-				name := fmt.Sprint("b", i)
-				_, err = b.Fork(ctx, name, rapid.Int64Range(0, n).Draw(rt, "at"))
-				check(err)
-				branches = append(branches, name)
+				check(c.Seal(ctx))
 			case 1:
-				check(c.Log.Fold(ctx, false))
-			case 2:
-				check(c.Fold(ctx))
-			case 3:
-				o := engine.ArchiveOptions{}
-				if rapid.Bool().Draw(rt, "of one") {
-					o.Branch = b.Name()
-				}
-				_, err := c.Archive(ctx, o)
-				check(err)
-			case 4:
-				_, err := c.Unarchive(ctx, nil)
-				check(err)
-			default:
-				text := bytes.Repeat([]byte("word "), rapid.SampledFrom([]int{1, 5, 60}).Draw(rt, "words"))
-				_, err := b.Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"n":%d,"text":"%s %s"}`, i, text, b.Name())})
-				check(err)
+				check(c.Exclusively(ctx, c.Index.Rotate))
 			}
 		}
-		check(c.Log.Fold(ctx, false)) // what is in a live journal has no file to be missed
-		want := bodiesOf(rt, c)
 		check(c.Close())
-
-		damaged := map[string]bool{} // files
-		var files []string
-		check(filepath.Walk(filepath.Join(dir, "store", c.ID().String()), func(path string, info os.FileInfo, err error) error {
-			if err == nil && info.Mode().IsRegular() {
-				files = append(files, path)
-			}
-			return err
-		}))
-		for range rapid.IntRange(1, 5).Draw(rt, "damages") {
-			path := rapid.SampledFrom(files).Draw(rt, "file")
-			raw, err := os.ReadFile(path)
-			if err != nil {
-				continue // it is gone already
-			}
-			damaged[path] = true
-			switch rapid.IntRange(0, 5).Draw(rt, "damage") {
-			case 0:
-				check(os.Remove(path))
-			case 1:
-				check(os.WriteFile(path, nil, 0o600))
-			case 2:
-				check(os.WriteFile(path, raw[:len(raw)/2], 0o600))
-			case 3:
-				check(os.WriteFile(path, make([]byte, len(raw)), 0o600))
-			case 4:
-				if len(raw) > 0 {
-					raw[rapid.IntRange(0, len(raw)-1).Draw(rt, "at")] ^= byte(1 << rapid.IntRange(0, 7).Draw(rt, "bit"))
-					info, err := os.Stat(path)
-					check(err)
-					check(os.WriteFile(path, raw, 0o600))
-					check(os.Chtimes(path, info.ModTime(), info.ModTime()))
-				}
-			case 5:
-				check(os.Remove(path))
-				check(os.Mkdir(path, 0o700))
-			}
+		if rapid.Bool().Draw(rt, "no blobs") {
+			check(os.RemoveAll(filepath.Join(root, "blobs")))
 		}
-
-		if path := filepath.Join(dir, "store", c.ID().String(), "metadata.json"); damaged[path] {
-			if raw, err := os.ReadFile(path); err == nil {
-				if _, err := ctxfolder.ParseMetadata(raw); err == nil {
-					rt.Skip("metadata that is still valid is an edit by hand")
+		for i, id := range ids {
+			for _, path := range glob("segments/*.zst") {
+				if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(`"id":"`+id.String())) {
+					segments[i] = append(segments[i], path)
 				}
 			}
 		}
-		repair := func() (done []engine.Repaired) {
-			for r, err := range s.Repair(ctx, nil, engine.CheckOptions{}) {
-				if errors.Is(err, engine.ErrFormat) {
-					rt.Skip("a flipped bit made another version of it, which is not touched")
-				}
-				check(err)
-				done = append(done, r)
-			}
-			return done
+		var messages, payloads []*piece
+		for i, id := range ids {
+			files := append(segments[i], glob("messages/*/"+id.String()+".json")...)
+			messages = append(messages, newPiece(rt, glob("log-*"), files, `"id":"`+id.String()))
+			sum := blob.SumOf([]byte(bodies[i]))
+			blobs := []string{filepath.Join(root, filepath.FromSlash(blob.Path(sum)))}
+			payloads = append(payloads, newPiece(rt, glob("log-*"), blobs, `{"blob":"`+sum.String()))
 		}
-		repair()
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		files := append(append(glob("log-*"), glob("segments/*.zst")...), glob("messages/*/*.json")...)
+		for range rapid.IntRange(1, 2).Draw(rt, "damages") {
+			damageAnywhere(rt, rapid.SampledFrom(files).Draw(rt, "file"))
+		}
+		want := map[uuid.UUID]string{}
+		for i, id := range ids {
+			if messages[i].intact(glob("log-*")) && (len(bodies[i]) < 100 || payloads[i].intact(glob("log-*"))) {
+				want[id] = bodies[i]
+			}
+		}
+		for _, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
 			check(err)
-			if f.Kind == integrity.KindPayload && !f.Repairable && anyOf(damaged, "*.rows") {
-				continue // a flipped bit in a reference, and nothing that tells it from an edit
-			}
-			if f.Repairable || f.Severity == engine.SeverityError {
-				rt.Fatalf("after repair: %+v", f)
-			}
 		}
-		if again := repair(); len(again) > 0 {
-			rt.Fatalf("a second repair did %+v", again)
+		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+			if check(err); f.Repairable {
+				rt.Fatalf("after a repair: %+v", f)
+			}
 		}
 		c, err = s.Context(ctx, c.ID())
 		check(err)
 		defer c.Close()
-		got := bodiesOf(rt, c)
-		journals := anyOf(damaged, "journal-*.jsonl")
-		metadataLost := damaged[filepath.Join(dir, "store", c.ID().String(), "metadata.json")] && journals
-		indexLost := damaged[filepath.Join(dir, "store", c.ID().String(), "index.json")]
-		sumsLost := anyOf(damaged, "*.rows")
-		for name, w := range want {
-			g := got[name]
-			if metadataLost && descentLost(w, damaged) {
-				continue // nothing is left that tells what it began on
-			}
-			whole := func(m stored) bool { return !m.damaged(damaged) }
-			if end := len(g); end < len(w) && journals && indexLost && !slices.ContainsFunc(w[end:], whole) {
-				w = w[:end] // nothing is left that tells of the last messages
-			}
-			if len(g) != len(w) {
-				rt.Fatalf("branch %s has %d messages, wanted %d", name, len(g), len(w))
-			}
-			for i := range w {
-				if g[i].Text == "" && w[i].damaged(damaged) && (i+1 == len(w) || w[i+1].damaged(damaged)) {
-					continue // neither it nor the one behind it is left to tell its id
-				}
-				if g[i].ID != w[i].ID {
-					rt.Fatalf("branch %s, position %d: %s, wanted %s", name, i, g[i].ID, w[i].ID)
-				}
-				if g[i].Text == w[i].Text {
-					continue
-				}
-				if g[i].Text != "" && w[i].damaged(damaged) && (!w[i].journal || journals) && sumsLost {
-					continue // nothing is left that tells a flipped bit from an edit
-				}
-				if g[i].Text != "" {
-					rt.Fatalf("branch %s, position %d: %s, wanted %s", name, i, g[i].Text, w[i].Text)
-				}
-				if !w[i].damaged(damaged) {
-					rt.Fatalf("branch %s, position %d was not damaged, and is gone", name, i)
-				}
-				if w[i].journal && !journals {
-					rt.Fatalf("branch %s, position %d is in an intact journal, and is gone", name, i)
+		for _, b := range c.Metadata().Branches {
+			open, err := c.Branch(b.Name)
+			check(err)
+			for m, err := range open.Messages(ctx) {
+				check(err)
+				if m.Unavailable == nil && kit.BodyOf(m) == fmt.Sprintf(`{"text":%q}`, want[m.ID]) {
+					delete(want, m.ID)
 				}
 			}
+		}
+		if len(want) > 0 {
+			rt.Fatalf("of %d messages, %d are lost of which a copy was whole: %v", len(ids), len(want), want)
 		}
 	})
 }
 
-// anyOf reports whether a file with a name like this was damaged.
-func anyOf(damaged map[string]bool, pattern string) bool {
-	for path := range damaged {
-		if match, _ := filepath.Match(pattern, filepath.Base(path)); match {
-			return true
-		}
+// damageAnywhere damages a file, which keeps its time.
+func damageAnywhere(rt *rapid.T, path string) {
+	raw, err := os.ReadFile(path)
+	if err != nil || len(raw) == 0 {
+		return // it is gone already
 	}
-	return false
-}
-
-// descentLost reports whether the message before a branch's first own one was damaged, or all of its own.
-func descentLost(w []stored, damaged map[string]bool) bool {
-	first := slices.IndexFunc(w, func(m stored) bool { return m.own && !m.damaged(damaged) })
-	return first < 0 || first > 0 && w[first-1].damaged(damaged)
-}
-
-// stored is a message as a branch shows it.
-type stored struct {
-	kit.Body
-	journal bool // a journal has it
-	pack    string
-	own     bool // it is of the branch's own line
-}
-
-// damaged reports whether the message's file was, or its pack.
-func (s *stored) damaged(files map[string]bool) bool {
-	for path := range files {
-		if filepath.Base(path) == s.ID.String()+".json" || filepath.Base(path) == s.pack {
-			return true
-		}
-	}
-	return false
-}
-
-func bodiesOf(t *rapid.T, c *engine.Context) map[string][]stored {
-	ctx := context.Background()
-	all := map[string][]stored{}
-	infos, err := c.Branches(ctx)
+	info, err := os.Stat(path)
 	if err != nil {
-		t.Fatal(err)
+		rt.Fatal(err)
 	}
-	for _, info := range infos {
-		b, err := c.Branch(info.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		ms, err := b.Load(ctx)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, m := range ms {
-			text, err := m.Body(ctx)
-			if m.Unavailable != nil || err != nil {
-				text = nil
-			}
-			entries, err := c.Log.Entries(m.Line, m.Position, m.Position+1)
-			if err != nil || len(entries) != 1 {
-				t.Fatal(len(entries), err)
-			}
-			_, journal := c.Log.ReadRecord(&entries[0])
-			pack := ""
-			if id := entries[0].Pack; id != uuid.Nil {
-				journal, pack = false, archive.FileName(id)
-			}
-			all[info.Name] = append(all[info.Name], stored{kit.Body{m.ID, string(text)}, journal, pack, m.Line == info.Line})
-		}
+	used := max(len(bytes.TrimRight(raw, "\n")), 1)
+	at := rapid.IntRange(0, used-1).Draw(rt, "at")
+	switch rapid.IntRange(0, 5).Draw(rt, "damage") {
+	case 0:
+		_ = os.Remove(path)
+		return
+	case 1, 2:
+		raw[at] ^= byte(1 << rapid.IntRange(0, 7).Draw(rt, "bit"))
+	case 3:
+		clear(raw[at:min(at+16, used)])
+	case 4:
+		at = at / 512 * 512
+		copy(raw[at:], bytes.Repeat([]byte("\n"), min(512, used-at)))
+	case 5:
+		raw = raw[:at]
 	}
-	return all
+	if os.WriteFile(path, raw, 0o600) != nil || os.Chtimes(path, info.ModTime(), info.ModTime()) != nil {
+		rt.Fatal("the file cannot be written")
+	}
 }

@@ -11,18 +11,16 @@ import (
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// TestWriteToArchived: a message was archived by another process since the handle looked, and an append of a third one
-// in between left the journal that the handle knows in place. To replace the message finds it, and to append it once
-// more finds that it is there.
+// TestWriteToArchived: another process archives a message that a handle has read, and a third process appends meanwhile. The
+// handle can still replace the message, and does not append it a second time.
 func TestWriteToArchived(t *testing.T) {
 	ctx := context.Background()
-	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))
+	c, _ := kit.NewContext(t, engine.WithSealBytes(-1))
 	for i := range 3 {
 		kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(i + 1), Body: fmt.Appendf(nil, `{"n":%d}`, i+1)})
 	}
-	kit.Check(t, c.Fold(ctx))
-	kit.Check(t, c.Log.Exclusively(ctx, c.Log.Retire))
-	others := kit.Must[*engine.Store](t)(kit.Open(c.Store.Path(), engine.WithFoldBytes(-1)))
+	kit.Check(t, c.Seal(ctx))
+	others := kit.Must[*engine.Store](t)(kit.Open(c.Store.Path(), engine.WithSealBytes(-1)))
 	defer others.Close()
 	theirs := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
 	defer theirs.Close()

@@ -26,7 +26,7 @@ func appendFile(t *testing.T, c *engine.Context, dir, text string) (*engine.Mess
 		Body:        []byte(`{"role":"user","content":[{"text":"` + text + `"},{"$blob":""}]}`),
 		Attachments: []engine.Attachment{file},
 	})
-	if err := c.Fold(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		t.Fatal(err)
 	}
 	m := kit.Must[*engine.Message](t)(c.Active().Message(ctx, at.ID))
@@ -39,8 +39,7 @@ func appendFile(t *testing.T, c *engine.Context, dir, text string) (*engine.Mess
 		if err != nil {
 			t.Fatal(err)
 		}
-		b[len(b)-1] ^= 0xff
-		if err := os.WriteFile(path, b, 0o600); err != nil {
+		if err := os.WriteFile(path, kit.FlipBit(b), 0o600); err != nil {
 			t.Fatal(err)
 		}
 		return m, ref

@@ -3,105 +3,87 @@ package storetest_test
 import (
 	"context"
 	"fmt"
-	"io/fs"
-	"sync"
+	"slices"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
-// hookedFS is a file system that tells before a file is opened or removed.
-type hookedFS struct {
-	vfs.FS
-	open, remove func(name string)
-	look         func(name string) // before an Lstat; may be nil
-}
-
-func (h *hookedFS) Lstat(name string) (fs.FileInfo, error) {
-	if h.look != nil {
-		h.look(name)
+// TestStaleHandle uses a handle that is two logs behind. At each of its calls, another process seals these logs: they are
+// gone where the handle looks next. What is acknowledged is there.
+func TestStaleHandle(t *testing.T) {
+	ctx := context.Background()
+	for name, use := range map[string]func(c *engine.Context) error{
+		"append": func(c *engine.Context) error {
+			at, err := c.Active().Append(ctx, staleDraft(4))
+			if err == nil && at.Position != 3 {
+				err = fmt.Errorf("at position %d", at.Position)
+			}
+			return err
+		},
+		"replace": func(c *engine.Context) error { return c.Active().Replace(ctx, kit.TestID(2), staleDraft(2)) },
+		"read": func(c *engine.Context) error {
+			if err := c.Refresh(ctx); err != nil {
+				return err
+			}
+			all, err := c.Active().Load(ctx)
+			if err == nil && (len(all) != 3 || slices.ContainsFunc(all, func(m *engine.Message) bool { return m.Unavailable != nil })) {
+				err = fmt.Errorf("%d messages", len(all))
+			}
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			k := 1
+			for useStale(t, k, use) {
+				k++
+			}
+			if k < 5 {
+				t.Errorf("%d calls", k)
+			}
+		})
 	}
-	return h.FS.Lstat(name)
 }
 
-func (h *hookedFS) OpenFile(name string, flag int) (vfs.File, error) {
-	h.open(name)
-	return h.FS.OpenFile(name, flag)
+func staleDraft(n int) engine.Draft {
+	return engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)}
 }
 
-func (h *hookedFS) Remove(name string) error {
-	h.remove(name)
-	return h.FS.Remove(name)
-}
-
-func (h *hookedFS) Sub(name string) (vfs.FS, error) {
-	sub, err := h.FS.Sub(name)
-	if err != nil {
-		return nil, err
-	}
-	return &hookedFS{sub, h.open, h.remove, h.look}, nil
-}
-
-// TestStaleAppend: an append through a handle that is two journals behind, while a fold of another process removes
-// these: between the look at the one that the handle knows and that for the next one both go. What is acknowledged is
-// there.
-func TestStaleAppend(t *testing.T) {
+// useStale seals at the k-th call of use, and reports whether there was one.
+func useStale(t *testing.T, k int, use func(c *engine.Context) error) (there bool) {
+	t.Helper()
 	ctx := context.Background()
 	disk := crashfs.New()
-	draft := func(n int) engine.Draft {
-		return engine.Draft{ID: kit.TestID(n), Body: fmt.Appendf(nil, `{"n":%d}`, n)}
-	}
-	removing, looked, folded := make(chan bool), make(chan bool), make(chan bool)
-	var behind, folding sync.Once
-	armed := false
-	nothing := func(string) {}
-	appends := &hookedFS{FS: disk, remove: nothing, open: func(name string) {
-		if armed && name == "journal-2.jsonl" {
-			behind.Do(func() { close(looked); <-folded })
-		}
-	}}
-	folds := &hookedFS{FS: disk, open: nothing, remove: func(name string) {
-		if armed && name == "journal-1.jsonl" {
-			folding.Do(func() { close(removing); <-looked })
-		}
-	}}
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(appends), engine.WithFoldBytes(-1), engine.WithRetain(-1)))
-	defer s.Close()
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
-	defer c.Close()
-	kit.Append(t, c.Active(), draft(1))
-	other := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(folds), engine.WithFoldBytes(-1), engine.WithRetain(-1)))
-	defer other.Close()
-	theirs := kit.Must[*engine.Context](t)(other.Context(ctx, c.ID()))
-	defer theirs.Close()
-	armed = true
-	ended := make(chan error)
-	go func() {
-		var err error
-		for i := 0; i < 2 && err == nil; i++ {
-			if _, err = theirs.Active().Append(ctx, draft(10+i)); err == nil {
-				err = theirs.Log.Fold(ctx, false)
-			}
+	kit.Append(t, c.Active(), staleDraft(1))
+	others := kit.Must[*engine.Store](t)(kit.OpenCrash(disk, engine.InOrder()))
+	theirs := kit.Must[*engine.Context](t)(others.Context(ctx, c.ID()))
+	for n := range 2 {
+		kit.Append(t, theirs.Active(), staleDraft(2+n))
+		kit.Check(t, theirs.Exclusively(ctx, theirs.Index.Rotate))
+	}
+	calls := 0
+	disk.Fail(func(crashfs.Op) error {
+		if calls++; calls != k {
+			return nil
 		}
-		close(folded)
-		ended <- err
-	}()
-	<-removing
-	at := kit.Append(t, c.Active(), draft(2))
-	kit.Check(t, <-ended)
-	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
-	defer again.Close()
-	read := kit.Must[*engine.Context](t)(again.Context(ctx, c.ID()))
-	defer read.Close()
-	m, err := read.Active().Message(ctx, kit.TestID(2))
-	if err != nil || m.Position != at.Position {
-		t.Errorf("acknowledged at %d: %+v, %v", at.Position, m, err)
+		there = true
+		kit.Check(t, theirs.Dir.SealLock.Acquire(ctx), theirs.Index.Seal(archive.Options{}), theirs.Dir.SealLock.Release())
+		return nil
+	})
+	if err := use(c); err != nil {
+		t.Errorf("at call %d: %v", k, err)
 	}
-	if n := kit.Must[int64](t)(read.Active().Len(ctx)); n != 4 {
-		t.Errorf("%d messages, 4 were acknowledged", n)
+	disk.Fail(nil)
+	kit.Check(t, c.Close(), s.Close(), theirs.Close(), others.Close())
+	got, err := kit.Read(disk, kit.TestID(60000))
+	if n := len(got["main"]); err != nil || n < 3 {
+		t.Errorf("at call %d: %d messages, %v", k, n, err)
 	}
+	return there
 }

@@ -24,10 +24,10 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// Manual returns the options of a store that folds and pauses only when a test says so. Texts of at least threshold
+// Manual returns the options of a store that seals and pauses only when a test says so. Texts of at least threshold
 // bytes become payloads.
 func Manual(threshold int64, more ...engine.Option) []engine.Option {
-	return append([]engine.Option{engine.WithFoldBytes(-1), engine.WithTextThreshold(threshold), engine.WithoutPause()}, more...)
+	return append([]engine.Option{engine.WithSealBytes(-1), engine.WithTextThreshold(threshold), engine.WithoutPause()}, more...)
 }
 
 // Open opens a store as the public API does: a legacy context in it is migrated when it is opened.

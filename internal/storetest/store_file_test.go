@@ -39,19 +39,11 @@ func TestStoreFile(t *testing.T) {
 		"too large":       func(t *testing.T, path string) { kit.Check(t, os.Truncate(path, 2<<20)) },
 		"folder":          func(t *testing.T, path string) { kit.Check(t, os.Remove(path), os.Mkdir(path, 0o700)) },
 		"leads elsewhere": func(t *testing.T, path string) { kit.Check(t, os.Rename(path, path+"x"), os.Symlink(path+"x", path)) },
-		"no journal tells": func(t *testing.T, path string) {
-			kit.Check(t, os.Remove(path))
-			removeAll(t, filepath.Dir(path), "journal-*")
-		},
-		"no index tells": func(t *testing.T, path string) {
-			kit.Check(t, os.Remove(path))
-			removeAll(t, filepath.Dir(path), "index.json")
-		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			c, folder := kit.NewContext(t, engine.WithTextThreshold(100), engine.WithFoldBytes(-1), engine.WithoutPause())
+			c, folder := kit.NewContext(t, engine.WithTextThreshold(100), engine.WithSealBytes(-1), engine.WithoutPause())
 			kit.Fill(t, c.Active(), 5)
-			kit.Check(t, c.Fold(ctx))
+			kit.Check(t, c.Seal(ctx))
 			kit.Fill(t, c.Active(), 3)
 			want, dir, id := kit.Bodies(t, c.Active()), filepath.Dir(folder), c.Store.ID()
 			kit.Check(t, c.Close())
@@ -105,13 +97,6 @@ func TestStoreFile(t *testing.T) {
 
 func second[T any](_ T, err error) error { return err }
 
-func removeAll(t *testing.T, dir, pattern string) {
-	t.Helper()
-	for _, path := range kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "*", pattern))) {
-		kit.Check(t, os.Remove(path))
-	}
-}
-
 // TestStoreFileOfNewer: a damaged ctxdir.json of a newer program, or of a store with a context of one, is left alone.
 func TestStoreFileOfNewer(t *testing.T) {
 	for name, damage := range map[string]func(b []byte) []byte{
@@ -124,7 +109,7 @@ func TestStoreFileOfNewer(t *testing.T) {
 			return bytes.Replace(b, []byte(`"read_only_compatible": [`), []byte(`"read_only_compatible": ["x", `), 1)
 		},
 		"a newer context": func([]byte) []byte { return nil },
-		"a newer journal": func([]byte) []byte { return nil },
+		"a newer log":     func([]byte) []byte { return nil },
 		"nothing is wrong": func(b []byte) []byte {
 			return append([]byte("\ufeff"), bytes.ReplaceAll(b, []byte("\n"), []byte("\r\n"))...)
 		},
@@ -138,10 +123,10 @@ func TestStoreFileOfNewer(t *testing.T) {
 			switch name {
 			case "a newer context":
 				m := filepath.Join(folder, "metadata.json")
-				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/2"), []byte("context/3"), 1))
-			case "a newer journal":
-				j := filepath.Join(folder, "journal-1.jsonl")
-				kit.Write(t, j, newerRecord(kit.Must[[]byte](t)(os.ReadFile(j)), `"ctxdir":"journal/`))
+				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/1"), []byte("context/2"), 1))
+			case "a newer log":
+				log := kit.Must[[]string](t)(filepath.Glob(filepath.Join(folder, "log-*.jsonl")))[0]
+				kit.Write(t, log, newerRecord(kit.Must[[]byte](t)(os.ReadFile(log)), `"ctxdir":"log/`))
 			}
 			kit.Write(t, path, damage(kit.Must[[]byte](t)(os.ReadFile(path))))
 			was := kit.Must[[]byte](t)(os.ReadFile(path))

@@ -47,7 +47,7 @@ func TestReplacedInStore(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c, folder := kit.NewContext(t, engine.WithTextThreshold(100))
 			kit.Fill(t, c.Active(), 5)
-			kit.Check(t, c.Fold(ctx))
+			kit.Check(t, c.Seal(ctx))
 			want := kit.Bodies(t, c.Active())
 			outside := filepath.Join(t.TempDir(), "outside")
 			kit.Check(t, os.WriteFile(outside, []byte("outside"), 0o600))
@@ -85,27 +85,29 @@ func TestReplacedInStore(t *testing.T) {
 	}
 }
 
-// TestCollectBesideAFold: a purge removes message files only when nobody folds, since a fold could make them again.
-func TestCollectBesideAFold(t *testing.T) {
+// TestCollectBesideASeal: while somebody seals, a purge cannot remove messages from segments. It says so, and the next one
+// does.
+func TestCollectBesideASeal(t *testing.T) {
 	ctx := context.Background()
-	c, folder := kit.NewContext(t, engine.WithFoldBytes(-1), engine.WithLockTimeout(1))
+	c, folder := kit.NewContext(t, engine.WithSealBytes(-1), engine.WithLockTimeout(1))
 	gone := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "gone", 0))
-	kit.Fill(t, gone, 3)
-	kit.Check(t, c.Fold(ctx), c.Remove(ctx, "gone"))
-	files := filepath.Join(folder, "messages", "branch-gone", "*.json")
-	folding := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
-	defer folding.Close()
-	kit.Check(t, folding.Dir.FoldLock.Acquire(ctx))
+	kit.Append(t, gone, engine.Draft{Body: []byte(`{"text":"` + kit.Canary + `"}`)})
+	kit.Check(t, c.Seal(ctx), c.Remove(ctx, "gone"))
+	sealing := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+	defer sealing.Close()
+	kit.Check(t, sealing.Dir.SealLock.Acquire(ctx))
 	var failed error
 	for _, err := range trash.Collect(ctx, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: 0}) {
 		failed = errors.Join(failed, err)
 	}
-	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 3 || !errors.Is(failed, engine.ErrLocked) {
-		t.Errorf("%d files are left, %v", len(left), failed)
+	if left := kit.FilesWith(t, folder, kit.Canary); len(left) != 1 || !errors.Is(failed, engine.ErrLocked) {
+		t.Errorf("it is in %v, %v", left, failed)
 	}
-	kit.Check(t, folding.Dir.FoldLock.Release())
-	kit.Collect(t, c.Store, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: 0})
-	if left := kit.Must[[]string](t)(filepath.Glob(files)); len(left) != 0 || len(kit.TrashOf(t, c.Store, "line")) != 0 {
-		t.Errorf("%v are left", left)
+	kit.Check(t, sealing.Dir.SealLock.Release())
+	s := kit.Must[*engine.Store](t)(kit.Open(c.Store.Path()))
+	defer s.Close()
+	kit.Collect(t, s, trash.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: 0})
+	if left := kit.FilesWith(t, folder, kit.Canary); len(left) != 0 || len(kit.TrashOf(t, s, "line")) != 0 {
+		t.Errorf("it is in %v", left)
 	}
 }

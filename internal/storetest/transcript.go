@@ -6,9 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strings"
 
-	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
@@ -63,8 +61,8 @@ func shown(m *engine.Message, at int) (string, error) {
 	return BodyOf(m), nil
 }
 
-// Verify is holds for what is open. Until something is done again, message files and blobs may be missing or
-// torn of which a journal has the content, as before archiving, or a pack.
+// Verify reports an error unless the context shows one of the states, and a check finds nothing; or with done false nothing
+// worse than files of messages, or blobs that nothing needs, which are missing, torn or old.
 func (w *World) Verify(done bool, states ...Transcript) error {
 	got, err := ReadEveryWay(w.C)
 	if err != nil {
@@ -77,9 +75,7 @@ func (w *World) Verify(done bool, states ...Transcript) error {
 		if err != nil {
 			return err
 		}
-		ridden := strings.HasSuffix(f.Detail, "the journal has a copy") || strings.HasSuffix(f.Detail, "pack has the message") ||
-			f.Kind == integrity.KindBlob && f.Severity == engine.SeverityWarning
-		if f.Severity != engine.SeverityInfo && (done || !ridden) {
+		if f.Severity == engine.SeverityError || done && f.Severity != engine.SeverityInfo {
 			return fmt.Errorf("a check finds %+v", f)
 		}
 	}

@@ -33,11 +33,11 @@ func writer(dir, id, name, n string) error {
 	if err != nil {
 		return err
 	}
-	folds, err := strconv.ParseInt(cmp.Or(os.Getenv("CTXDIR_WRITER_FOLDS"), "100000"), 10, 64)
+	seals, err := strconv.ParseInt(cmp.Or(os.Getenv("CTXDIR_WRITER_SEALS"), "100000"), 10, 64)
 	if err != nil {
 		return err
 	}
-	s, err := Open(dir, engine.WithFoldBytes(folds), engine.WithFiles(engine.FilesBehind))
+	s, err := Open(dir, engine.WithSealBytes(seals), engine.WithFiles(engine.FilesBehind))
 	if err != nil {
 		return err
 	}

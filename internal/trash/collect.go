@@ -36,9 +36,9 @@ type CollectOptions struct {
 }
 
 // Collect purges what was removed longer ago than the grace period: removed lines, in their place, and the content of
-// trash folders. It sweeps blobs: see [Sweep]. It archives messages as the settings of the store say. It sheds journals
-// that were not written for an hour and are large beside what their context holds. It yields what it did. For a context
-// or a trash that fails, it yields an error with the context's id, and continues.
+// trash folders. It sweeps blobs: see [Sweep]. It archives messages as the settings of the store say. It seals contexts
+// that were not written for an hour. It yields what it did. For a context or a trash that fails, it yields an error with
+// the context's id, and continues.
 //
 // To make room, it purges the store's trash first, and a context's trash before its removed lines. Writers are safe:
 // Collect cuts off messages under the context's lock. It fails with [engine.ErrLocked] while another one runs.
@@ -53,11 +53,7 @@ func Collect(ctx context.Context, s *engine.Store, o CollectOptions) iter.Seq2[C
 			yield(CollectResult{}, engine.Wrap(engine.Error{Op: "collect in", Path: s.Path()}, err))
 		}
 		if !o.DryRun {
-			if s.ReadOnly {
-				fail(engine.ErrReadOnly)
-				return
-			}
-			release, err := s.LockCollection(ctx)
+			release, err := lockCollection(ctx, s)
 			if err != nil {
 				fail(err)
 				return
@@ -218,8 +214,8 @@ type collector struct {
 	marks    *marker // nil when no references are noted
 }
 
-// context collects in one context, which it opens once. To make room, it empties the trash before it cuts lines and
-// rewrites packs. It notes the blobs that messages refer to after that.
+// context collects in one context, which it opens once. To make room, it empties the trash before it cuts lines. It notes
+// the blobs that messages refer to after that.
 func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err error) {
 	c, err := x.s.Open(ctx, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
@@ -256,11 +252,8 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 		unread, failed := c.ReferencesInLines(ctx, true, x.marks.mark)
 		x.marks.noteErrors(id, unread, cmp.Or(failed, inTrash), true)
 	}
-	if more && err == nil {
-		more, err = collectPacks(ctx, c, x.o.DryRun, func(y CollectResult) bool { return x.report(y, nil) })
-	}
-	if more && err == nil && !x.o.DryRun && isIdle(c) && c.Log.CanShed() {
-		err = c.Store.AcquireWith(ctx, c.Log.Shed)
+	if more && err == nil && !x.o.DryRun && isIdle(c) {
+		err = c.Seal(ctx)
 	}
 	return more && ctx.Err() == nil, err
 }
@@ -283,29 +276,25 @@ func (x *collector) archive(ctx context.Context, c *engine.Context) error {
 
 // lines purges the removed lines of a context whose grace period is over.
 func (x *collector) lines(ctx context.Context, c *engine.Context) (more bool, err error) {
-	report := func(y CollectResult) bool { return x.report(y, nil) }
-	if more, err = collectCopies(ctx, c, x.o.DryRun, report); !more || err != nil {
-		return more, err
-	}
 	if err := c.Problem(); err != nil {
 		return true, err
 	}
 	unnamed, err := noteUnnamed(ctx, c, x.o.DryRun)
 	for _, t := range unnamed {
-		if !report(CollectResult{t.describe(), false}) {
+		if !x.report(CollectResult{t.describe(), false}, nil) {
 			return false, err
 		}
 	}
 	expired := func(r *ctxfolder.Removed) bool { return x.s.Now().Sub(r.At) >= x.o.Grace }
 	lines, lerr := removedLines(ctx, c, c.Current(), expired)
 	if err = errors.Join(err, lerr); err == nil && !x.o.DryRun {
-		err = x.gone.purgeExpired(ctx, c, expired, report)
+		err = x.gone.purgeLines(ctx, c, expired)
 	}
 	if err != nil {
 		return true, err
 	}
 	for _, t := range lines {
-		if !report(CollectResult{t.describe(), true}) {
+		if !x.report(CollectResult{t.describe(), true}, nil) {
 			return false, nil
 		}
 	}
@@ -370,15 +359,19 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 	return unread, ctx.Err() == nil
 }
 
-// shedDelay is the time without a write before a collection sheds journals: followers have read them by then.
-const shedDelay = time.Hour
+// sealDelay is the time without a write before a collection seals what logs have: small contexts do so at no other time.
+const sealDelay = time.Hour
 
-// isIdle reports whether nothing was written for shedDelay.
+// isIdle reports whether logs have records, and nothing was written for sealDelay.
 func isIdle(c *engine.Context) bool {
-	newest, err := c.Log.NewestJournal()
+	n, _, err := c.Index.UnsealedBytes()
+	if err != nil || n == 0 {
+		return false
+	}
+	newest, err := c.Index.NewestLog()
 	if err != nil {
 		return false
 	}
-	info, err := c.Dir.FS.Lstat(ctxfolder.JournalFile(newest))
-	return err == nil && c.Store.Now().Sub(info.ModTime()) > shedDelay
+	info, err := c.Dir.FS.Lstat(newest)
+	return err == nil && c.Store.Now().Sub(info.ModTime()) > sealDelay
 }

@@ -38,8 +38,7 @@ func collectingWorkload(removed *[][]kit.TranscriptMessage) []kit.Step {
 			},
 		}
 	}
-	fold := kit.Step{Name: "fold", Do: func(w *kit.World) error { return w.C.Fold(w.Ctx) }, Then: func(kit.Transcript) {}}
-	lazily := kit.Step{Name: "fold lazily", Do: func(w *kit.World) error { return w.C.Log.Fold(w.Ctx, false) }, Then: func(kit.Transcript) {}}
+	seal := kit.Step{Name: "seal", Do: func(w *kit.World) error { return w.C.Seal(w.Ctx) }, Then: func(kit.Transcript) {}}
 	collect := kit.Step{Name: "collect", Then: func(kit.Transcript) {}, Do: func(w *kit.World) error {
 		err := kit.CollectAll(w.Store, trash.DefaultGrace)
 		if err == nil {
@@ -93,14 +92,14 @@ func collectingWorkload(removed *[][]kit.TranscriptMessage) []kit.Step {
 			_, err := w.Branch("main").Fork(w.Ctx, "alt", 2)
 			return err
 		}},
-		add("alt", 10, 3000), fold, add("alt", 70_000, 10), remove("alt"), collect, add("main", 10), lazily, restore("alt", "alt"),
-		add("alt", 10), fold,
+		add("alt", 10, 3000), seal, add("alt", 70_000, 10), remove("alt"), collect, add("main", 10), seal, restore("alt", "alt"),
+		add("alt", 10), seal,
 		{Name: "rewind", Do: func(w *kit.World) error { return w.Branch("main").Rewind(w.Ctx, 3) }, Then: func(s kit.Transcript) {
 			*removed = append(*removed, s["main"])
 			s["main"] = s["main"][:3:3]
 		}},
-		collect, add("main", 10), restore("main", "main-2"), fold, remove("alt"), remove("main-2"), collect, fold, add("main", 10),
-		purge, collect, fold,
+		collect, add("main", 10), restore("main", "main-2"), seal, remove("alt"), remove("main-2"), collect, seal, add("main", 10),
+		purge, collect, seal,
 	}
 }
 

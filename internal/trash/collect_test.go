@@ -102,7 +102,7 @@ func TestEveryKindExpires(t *testing.T) {
 // acknowledged on a branch that is still there is missing.
 func TestCollectBesideWriters(t *testing.T) {
 	ctx := context.Background()
-	s, dir := kit.NewStore(t, engine.WithDurability(engine.Relaxed), engine.WithFoldBytes(4000))
+	s, dir := kit.NewStore(t, engine.WithDurability(engine.Relaxed), engine.WithSealBytes(4000))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	other := kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithDurability(engine.Relaxed)))
 	defer other.Close()
@@ -152,7 +152,7 @@ func TestCollectBesideWriters(t *testing.T) {
 	writing.Wait()
 	close(stop)
 	collecting.Wait()
-	kit.Check(t, kit.CollectAll(other, 0), c.Refresh(ctx), c.Fold(ctx))
+	kit.Check(t, kit.CollectAll(other, 0), c.Refresh(ctx), c.Seal(ctx))
 	if n := len(kit.Bodies(t, c.Active())); n != writers*rounds {
 		t.Errorf("main shows %d messages, wanted %d", n, writers*rounds)
 	}

@@ -5,11 +5,14 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"path"
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -21,7 +24,7 @@ import (
 func rewound(t *testing.T) (*crashfs.FS, *engine.Store, *engine.Context) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithFoldBytes(-1)))
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk), engine.WithSealBytes(-1)))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	b := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
 	for i := range 4 {
@@ -29,7 +32,7 @@ func rewound(t *testing.T) (*crashfs.FS, *engine.Store, *engine.Context) {
 	}
 	kit.Check(t, b.Rewind(ctx, 0))
 	kit.Append(t, b, engine.Draft{ID: kit.TestID(9), Body: []byte(`{"n":9}`)})
-	kit.Check(t, c.Fold(ctx))
+	kit.Check(t, c.Seal(ctx))
 	return disk, s, c
 }
 
@@ -114,7 +117,7 @@ func TestClearRenamed(t *testing.T) {
 		if !disk.PowerCut() {
 			return
 		}
-		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk.Crash(crashfs.Keep)), engine.WithFoldBytes(-1)))
+		s = kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(disk.Crash(crashfs.Keep)), engine.WithSealBytes(-1)))
 		c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 		kit.Check(t, c.Rename(ctx, "alt", "beta"))
 		kit.Check(t, c.Rename(ctx, "beta", "gamma"))
@@ -127,8 +130,8 @@ func TestClearRenamed(t *testing.T) {
 	}
 }
 
-// TestClearTorn: message files that a crash emptied or tore go to the trash, and the whole ones are removed. The file
-// of the line that the branch has now stays.
+// TestClearTorn: message files that a crash emptied or tore go like the whole ones. The file of the line that the branch
+// has now stays.
 func TestClearTorn(t *testing.T) {
 	_, s, c := rewound(t)
 	file := func(n int) string { return c.Dir.MessagePath("branch-alt", kit.TestID(n)) }
@@ -142,12 +145,12 @@ func TestClearTorn(t *testing.T) {
 	own := c.Dir.MessagePath("branch-alt~2", kit.TestID(9))
 	kit.Check(t, c.Dir.FS.Remove(own))
 	kit.Check(t, vfs.WriteNew(c.Dir.FS, own, []byte("{")))
-	kit.Check(t, kit.CollectAll(s, 1)) // without any grace it would remove them for good
+	kit.Check(t, kit.CollectAll(s, 1))
 	gone(t, c, "branch-alt")
 	if _, err := c.Dir.FS.Lstat(own); err != nil {
 		t.Error(err)
 	}
-	if items := kit.TrashOf(t, s, ctxfolder.TrashDamaged); len(items) != 2 {
+	if items := kit.TrashOf(t, s, ""); len(items) > 0 {
 		t.Errorf("%+v", items)
 	}
 }
@@ -177,19 +180,20 @@ func gone(t *testing.T, c *engine.Context, folder string) {
 	}
 }
 
-// journalsFS saves the journals that are removed.
-type journalsFS struct {
+// keepingFS saves the logs and segments that are removed.
+type keepingFS struct {
 	vfs.FS
 	saved map[string][]byte
 }
 
-func (f *journalsFS) Sub(name string) (vfs.FS, error) {
+func (f *keepingFS) Sub(name string) (vfs.FS, error) {
 	sub, err := f.FS.Sub(name)
-	return &journalsFS{sub, f.saved}, err
+	return &keepingFS{sub, f.saved}, err
 }
 
-func (f *journalsFS) Remove(name string) error {
-	if _, is := ctxfolder.ParseJournalFile(name); is {
+func (f *keepingFS) Remove(name string) error {
+	_, log := journal.ParseName(name)
+	if _, segment := archive.ParseName(path.Base(name)); log || segment {
 		if b, err := vfs.ReadFile(f.FS, name, 1<<20); err == nil {
 			f.saved[name] = b
 		}
@@ -197,23 +201,34 @@ func (f *journalsFS) Remove(name string) error {
 	return f.FS.Remove(name)
 }
 
-// TestPurgedInOldJournals: journals whose removal a crash undid have messages that were purged since. They lead to the
-// journals of the context, so they are not of another history.
-func TestPurgedInOldJournals(t *testing.T) {
+// TestPurgedComesBack: logs and segments whose removal a crash undid have messages that were purged since. What took their
+// place counts, and the next seal removes them.
+func TestPurgedComesBack(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	f := &journalsFS{disk, map[string][]byte{}}
-	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(f), engine.WithFoldBytes(-1)))
+	f := &keepingFS{disk, map[string][]byte{}}
+	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(f), engine.WithSealBytes(-1)))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	kit.Fill(t, c.Active(), 2)
-	kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt")), 3)
-	kit.Check(t, c.Remove(ctx, "alt"), c.Log.Fold(ctx, false), kit.CollectAll(s, 0), c.Refresh(ctx))
+	alt := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "alt"))
+	kit.Append(t, alt, engine.Draft{Body: kit.Secret(10)})
+	kit.Check(t, c.Seal(ctx))
+	kit.Append(t, alt, engine.Draft{Body: kit.Secret(10)})
+	kit.Check(t, c.Remove(ctx, "alt"), kit.CollectAll(s, 0), c.Refresh(ctx))
 	for name, content := range f.saved {
 		kit.Check(t, vfs.WriteNew(disk, c.ID().String()+"/"+name, content))
 	}
-	if len(f.saved) == 0 {
-		t.Error("no journal was removed")
+	if found := kit.Must[[]string](t)(kit.FilesWithCanary(disk)); len(found) < 3 {
+		t.Errorf("the canary came back in %v", found)
 	}
-	kit.NothingFound(t, "with the journals", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "with the old files", s, engine.CheckOptions{ReadData: true})
+	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
+	if n := kit.Must[int64](t)(c.Active().Len(ctx)); n != 2 || len(c.Metadata().Lines) != 1 {
+		t.Errorf("%d messages, %+v", n, c.Metadata().Lines)
+	}
+	kit.Check(t, c.Seal(ctx))
+	if found := kit.Must[[]string](t)(kit.FilesWithCanary(disk)); len(found) > 0 {
+		t.Errorf("the canary is in %v", found)
+	}
 	kit.Check(t, c.Close(), s.Close())
 }

@@ -23,11 +23,7 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "empty the trash of", Path: s.Path()}, err))
 		}
 		if !dryRun {
-			if s.ReadOnly {
-				fail(engine.ErrReadOnly)
-				return
-			}
-			release, err := s.LockCollection(ctx)
+			release, err := lockCollection(ctx, s)
 			if err != nil {
 				fail(err)
 				return
@@ -90,6 +86,14 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 	}
 }
 
+// lockCollection takes [engine.CollectionLock] in a store that can be written.
+func lockCollection(ctx context.Context, s *engine.Store) (release func(), err error) {
+	if s.ReadOnly {
+		return nil, engine.ErrReadOnly
+	}
+	return s.LockCollection(ctx)
+}
+
 // purgeItems purges the selected items, except removed lines, which it returns.
 func (x *removal) purgeItems(
 	ctx context.Context, selected func(t *trashItem) bool, dryRun bool, purged, unlisted func(t *trashItem, err error) bool,
@@ -101,7 +105,7 @@ func (x *removal) purgeItems(
 				return nil, false
 			}
 		case !selected(t):
-		case t.inPlace:
+		case t.line != nil:
 			lines = append(lines, t)
 		case !purged(t, x.purgeSelected(ctx, t, selected, dryRun)):
 			return nil, false
@@ -129,7 +133,7 @@ func (x *removal) endPurge(
 			case err != nil && !yield(t.describe(), err):
 				return
 			case err != nil:
-			case t.in != uuid.Nil && !t.inPlace && !purged(t, x.purgeItem(ctx, t, false)):
+			case t.in != uuid.Nil && t.line == nil && !purged(t, x.purgeItem(ctx, t, false)):
 				return
 			}
 		}
@@ -198,17 +202,12 @@ func (x *removal) purgeLinesOf(
 // purgeRemoved purges removed lines of a context.
 func (x *removal) purgeRemoved(ctx context.Context, id uuid.UUID, lines []*trashItem) error {
 	return withContext(ctx, x.s, id, func(c *engine.Context) error {
-		ignore := func(CollectResult) bool { return true }
-		if _, err := collectCopies(ctx, c, false, ignore); err != nil {
-			return err
-		}
-		expired := func(r *ctxfolder.Removed) bool {
+		err := x.purgeLines(ctx, c, func(r *ctxfolder.Removed) bool {
 			return slices.ContainsFunc(lines, func(t *trashItem) bool { return t.ID == r.Line })
+		})
+		if err == nil {
+			_, err = x.end(ctx, c)
 		}
-		if err := x.purgeExpired(ctx, c, expired, ignore); err != nil {
-			return err
-		}
-		_, err := x.end(ctx, c)
 		return err
 	})
 }

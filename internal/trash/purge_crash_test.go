@@ -101,5 +101,5 @@ func verifyPurge(disk *crashfs.FS, removal string, over bool) error {
 	if _, err := c.Active().Append(ctx, engine.Draft{Body: []byte(`{"more":1}`)}); err != nil {
 		return err
 	}
-	return c.Fold(ctx)
+	return c.Seal(ctx)
 }

@@ -95,7 +95,7 @@ func TestPurgedFolderStays(t *testing.T) {
 	}
 	disk.Fail(nil)
 	kit.Check(t, kit.CollectAll(s, 0))
-	if _, err := disk.Lstat("disk/" + c.ID().String() + "/" + folder); !errors.Is(err, fs.ErrNotExist) {
+	if _, err := disk.Lstat(c.ID().String() + "/" + folder); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("the folder is still there: %v", err)
 	}
 	kit.Check(t, s.Close())

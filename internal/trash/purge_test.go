@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -16,9 +17,8 @@ import (
 
 // purgeStates are the states that a context can be in when something is removed from it.
 var purgeStates = map[string]func(ctx context.Context, c *engine.Context) error{
-	"fresh":   func(context.Context, *engine.Context) error { return nil },
-	"folded":  func(ctx context.Context, c *engine.Context) error { return c.Log.Fold(ctx, false) },
-	"settled": func(ctx context.Context, c *engine.Context) error { return c.Fold(ctx) },
+	"fresh":  func(context.Context, *engine.Context) error { return nil },
+	"sealed": func(ctx context.Context, c *engine.Context) error { return c.Seal(ctx) },
 	"archived": func(ctx context.Context, c *engine.Context) error {
 		_, err := c.Archive(ctx, engine.ArchiveOptions{})
 		return err
@@ -104,10 +104,10 @@ func TestPurgeLeavesNothing(t *testing.T) {
 						if removal != "rm" {
 							c := kit.Must[*engine.Context](t)(s.Context(t.Context(), kit.TestID(60000)))
 							kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"more":1}`)})
-							kit.Check(t, c.Fold(t.Context()), c.Close())
+							kit.Check(t, c.Seal(t.Context()), c.Close())
 						}
 						if found, err := kit.FilesWithCanary(disk); err != nil || len(found) > 0 {
-							t.Errorf("after another fold, the canary is in %v, %v", found, err)
+							t.Errorf("after another seal, the canary is in %v, %v", found, err)
 						}
 						kit.NothingFound(t, "after the purge", s, engine.CheckOptions{ReadData: true})
 					})
@@ -117,32 +117,32 @@ func TestPurgeLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestPurgeRotatesOnce: a purge begins one new journal for all that it removes from a context, and none if it removes
-// nothing.
+// TestPurgeRotatesOnce: a purge begins one new log for all that it removes from a context, and none if it removes nothing.
 func TestPurgeRotatesOnce(t *testing.T) {
 	ctx := t.Context()
-	c, _ := kit.NewContext(t, engine.WithFoldBytes(-1))
+	c, _ := kit.NewContext(t, engine.WithSealBytes(-1))
 	kit.Fill(t, c.Active(), 3)
-	kit.Check(t, c.Fold(ctx))
-	journal := func() uint64 {
+	kit.Check(t, c.Seal(ctx))
+	log := func() uint64 {
 		t.Helper()
 		kit.Check(t, c.Refresh(ctx))
-		return kit.Must[uint64](t)(c.Log.NewestJournal())
+		number, _ := journal.ParseName(kit.Must[string](t)(c.Index.NewestLog()))
+		return number
 	}
 	rotations := func(n int) uint64 {
-		before := journal()
+		before := log()
 		for i := range n {
 			name := fmt.Sprint("b", i)
 			kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, name)), 1)
 			kit.Check(t, c.Remove(ctx, name))
 		}
 		kit.Check(t, kit.CollectAll(c.Store, 0), purgeAll(c.Store))
-		return journal() - before
+		return log() - before
 	}
 	if none := rotations(0); none != 0 {
-		t.Errorf("%d new journals, and nothing was purged", none)
+		t.Errorf("%d new logs, and nothing was purged", none)
 	}
 	if one, many := rotations(1), rotations(20); one == 0 || many != one {
-		t.Errorf("%d new journals for one line, %d for twenty", one, many)
+		t.Errorf("%d new logs for one line, %d for twenty", one, many)
 	}
 }

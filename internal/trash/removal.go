@@ -14,17 +14,16 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 
-// removal is what a purge or a collection removes for good. The journals and packs of a context repeat what its trash
-// and its removed lines held, so these are written anew, once in each context. Payloads to which nothing refers any more
-// go last.
+// removal is what a purge or a collection removes for good. The logs and segments of a context repeat what its trash and
+// its removed lines held, so these are written anew, once in each context. Payloads to which nothing refers any more go
+// last.
 //
-// Crash order: erasing.json in the context's folder is durable before the first removal, and names the payloads. It
-// says when the journals and packs are done, and goes when the payloads are gone. The next purge or collection that
-// finds it does what is left.
+// Crash order: erasing.json in the context's folder is durable before the first removal, and names the payloads, and the
+// lines that end earlier. It goes when the payloads are gone. The next purge or collection that finds it does what is
+// left, which harms nothing that is done already.
 type removal struct {
 	s        *engine.Store
 	contexts map[uuid.UUID]*reduced
@@ -37,12 +36,13 @@ type removal struct {
 
 // reduced is a context that loses messages, or versions of them.
 type reduced struct {
-	left      bool               // an item in the trash could not be removed
-	due       bool               // its journals may hold what is removed
-	ended     bool               // they do not any more
-	versions  map[uuid.UUID]bool // messages of which its packs may have replaced versions
-	allPacks  bool               // any pack may have some
-	unrefined error              // why its journals or packs still hold something
+	left      bool // an item in the trash could not be removed
+	due       bool // its files may hold what is removed
+	ended     bool // they do not any more
+	cut       []ctxfolder.CutLine
+	versions  bool  // its segments may have replaced versions of messages
+	metadata  bool  // its segments may have the names of what is removed
+	unrefined error // why its files still hold something
 }
 
 func newRemoval(s *engine.Store) *removal {
@@ -54,7 +54,7 @@ func newRemoval(s *engine.Store) *removal {
 
 func (x *removal) in(id uuid.UUID) *reduced {
 	if x.contexts[id] == nil {
-		x.contexts[id] = &reduced{versions: map[uuid.UUID]bool{}}
+		x.contexts[id] = &reduced{}
 	}
 	return x.contexts[id]
 }
@@ -69,72 +69,63 @@ func (x *removal) lose(t engine.TrashItem) {
 func (x *removal) refer(sum blob.Sum) { x.blobs[sum] = true }
 
 // begin writes erasing.json before something is removed from a context that referred to some payloads.
-func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool) error {
+func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool, cut ...ctxfolder.CutLine) error {
 	if err := x.s.BeginForgetting(id); err != nil {
 		return err
 	}
 	r := x.in(id)
-	r.due = true
+	r.due, r.cut = true, append(r.cut, cut...)
 	maps.Copy(x.blobs, sums)
 	n, err := ctxfolder.ReadErasing(fsys)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	known := map[string]bool{}
-	if err == nil {
-		for _, text := range n.Blobs {
-			known[text] = true
-		}
-	} else {
+	more := err != nil
+	if n == nil {
 		n = &ctxfolder.Erasing{}
 	}
-	more := err != nil || n.Journal != 0
+	known := map[string]bool{}
+	for _, text := range n.Blobs {
+		known[text] = true
+	}
 	for sum := range sums {
 		more = more || !known[sum.String()]
 		known[sum.String()] = true
 	}
+	for _, l := range cut {
+		if !slices.Contains(n.Cut, l) {
+			n.Cut, more = append(n.Cut, l), true
+		}
+	}
 	if !more {
 		return nil
 	}
-	n.Journal, n.Blobs = 0, slices.Sorted(maps.Keys(known))
+	n.Blobs = slices.Sorted(maps.Keys(known))
 	return ctxfolder.WriteErasing(fsys, *n)
 }
 
 // beginItems is begin for the items of a context's trash that are about to be purged; may says by its name whether an
-// item can be one of these, nil for all. Only replaced versions are still in journals and packs.
+// item can be one of these, nil for all. Only replaced versions are still in logs and segments.
 func (x *removal) beginItems(
 	fsys vfs.FS, id uuid.UUID, entries []fs.DirEntry, may func(uuid.UUID, bool) bool, goes func(t *ctxfolder.TrashEntry) bool,
 ) error {
-	sums, versions, some, allPacks := map[blob.Sum]bool{}, []uuid.UUID{}, false, false
+	sums, some := map[blob.Sum]bool{}, false
 	for t := range ctxfolder.Items(fsys, entries, may) {
 		if !goes(t) || t.Problem == nil && (t.Item.Kind == ctxfolder.TrashDamaged || t.Item.Kind == ctxfolder.TrashTail) {
 			continue
 		}
 		some = true
-		envelope, err := t.Envelope()
-		var env message.Envelope
-		if err == nil {
-			env, err = message.Parse(envelope)
-		}
-		if err == nil && t.Item.Kind == ctxfolder.TrashVersion {
-			versions = append(versions, env.ID)
-			engine.EachMention(envelope, func(sum blob.Sum) { sums[sum] = true })
-			continue
-		}
-		allPacks = true
-		// Unreadable files are no reason to keep the item: a sweep finds the payloads of these.
-		_ = eachFileOf(fsys, t.Path, func(p string) error {
+		err := eachFileOf(fsys, t.Path, func(p string) error {
 			return engine.EachMentionInFile(fsys, p, func(sum blob.Sum) { sums[sum] = true })
 		})
+		if vfs.IsFault(err) {
+			return err // any other file is no reason to keep the item: a sweep finds the payloads
+		}
 	}
 	if !some {
 		return nil
 	}
-	r := x.in(id)
-	r.allPacks = r.allPacks || allPacks
-	for _, v := range versions {
-		r.versions[v] = true
-	}
+	x.in(id).versions = true
 	return x.begin(fsys, id, sums)
 }
 
@@ -196,38 +187,53 @@ func (x *removal) referAll(n *ctxfolder.Erasing) {
 	}
 }
 
-// end writes the journals and packs of a context anew that lost something. done reports that it did.
+// end removes from the files of a context what it lost. done reports that it did.
+//
+// Crash order: readers do without all of it since the commit. The files of messages go first, since nothing makes them
+// again; see [engine.Context.Scrub] for the others.
 func (x *removal) end(ctx context.Context, c *engine.Context) (done bool, err error) {
 	r := x.contexts[c.Dir.ID]
 	if r == nil || !r.due {
 		return false, nil
 	}
-	var journal uint64
-	if err = x.referUnused(ctx, c); err == nil {
-		err = x.repack(ctx, c, r)
+	if err = x.referUnused(ctx, c); err == nil { // before the records go
+		// As before every commit: a torn metadata.json may have a name that is removed.
+		err = c.Write(ctx, func(*engine.Metadata) error { return c.AwaitFiles(ctx) })
 	}
-	if err == nil { // as before every commit: a torn metadata.json may have a name that is removed
-		err = c.Write(ctx, func(*engine.Metadata) error { return nil })
+	for _, l := range r.cut {
+		if err == nil {
+			err = removeViews(c, l)
+		}
 	}
 	if err == nil {
-		err = c.RetireJournals(ctx, func() error { return clearTemporaries(c.Dir.FS) }, nil)
+		err = c.Scrub(ctx, r.versions, r.metadata)
 	}
 	if err == nil {
-		journal, err = c.Log.NewestJournal()
+		err = c.Exclusively(ctx, func() error { return clearFolder(c, r.cut) })
 	}
-	x.s.Forget(c.Dir.ID) // an open journal would keep what was removed
+	if err == nil {
+		err = forgetCut(c.Dir.FS)
+	}
+	x.s.Forget(c.Dir.ID) // an open log would keep what was removed
 	if err != nil {
-		r.unrefined = fmt.Errorf("its journals or packs may still hold what was purged; the next collection tries again: %w", err)
+		r.unrefined = fmt.Errorf("its files may still hold what was purged; the next collection tries again: %w", err)
 		return false, r.unrefined
 	}
-	r.due, r.allPacks, r.ended = false, false, true
-	clear(r.versions)
-	n, err := ctxfolder.ReadErasing(c.Dir.FS)
-	if err != nil || len(n.Messages) > 0 {
-		return true, nil //nolint:nilerr // an erase removed it, or has to be repeated
+	r.due, r.ended = false, true
+	return true, nil
+}
+
+// forgetCut removes the lines from the note, which may stay while payloads do: it has names of branches.
+func forgetCut(fsys vfs.FS) error {
+	n, err := ctxfolder.ReadErasing(fsys)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil // an erase removed it
 	}
-	n.Journal = journal
-	return true, ctxfolder.WriteErasing(c.Dir.FS, *n)
+	if err != nil || len(n.Cut) == 0 {
+		return err
+	}
+	n.Cut = nil
+	return ctxfolder.WriteErasing(fsys, *n)
 }
 
 // finish removes the payloads and then the notes. marks, which may be nil, is what a sweep found before. It returns the
@@ -270,10 +276,6 @@ func (x *removal) endAll(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 				continue
 			}
 			err := withContext(ctx, x.s, id, func(c *engine.Context) error {
-				never, ignore := func(*ctxfolder.Removed) bool { return false }, func(CollectResult) bool { return true }
-				if err := x.purgeExpired(ctx, c, never, ignore); err != nil { // lines whose purge was interrupted
-					return err
-				}
 				_, err := x.end(ctx, c)
 				return err
 			})
@@ -284,7 +286,7 @@ func (x *removal) endAll(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-// ended returns the contexts whose journals and packs were written anew.
+// ended returns the contexts whose files were written anew.
 func (x *removal) ended() (ids []uuid.UUID) {
 	for id, r := range x.contexts {
 		if r.ended {

@@ -12,11 +12,11 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/integrity"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -48,7 +48,7 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 	if len(there) == 0 {
 		return nil, false, nil
 	}
-	m, err := startMarker(ctx, x.s, false) // the marks of the sweep are older than what a settle has written
+	m, err := startMarker(ctx, x.s, false) // the marks of the sweep are older than what a seal has written
 	if err == nil {
 		err = cmp.Or(m.markAll(ctx), m.unread)
 	}
@@ -149,66 +149,15 @@ func removeFromItem(fsys vfs.FS, p string) error {
 	return fsys.SyncDir(path.Dir(item))
 }
 
-// repack writes the packs of a context anew that have replaced versions of messages that were purged.
-func (x *removal) repack(ctx context.Context, c *engine.Context, r *reduced) error {
-	if len(r.versions) == 0 && !r.allPacks {
-		return nil
-	}
-	uses, err := c.Log.PackUses(ctx)
-	if err != nil || len(uses) == 0 {
-		return err
-	}
-	with := map[uuid.UUID]bool{}
-	if !r.allPacks {
-		for v, err := range c.Log.ArchivedVersions(r.versions) {
-			if err != nil {
-				return err
-			}
-			with[v.Pack] = true
-		}
-	}
-	plan := index.Plan{Pack: map[uuid.UUID]index.Spans{}, Payloads: integrity.PackedPayloads(c.Log)}
-	unread := map[uuid.UUID]bool{} // packs that no line is read from
-	for _, use := range uses {
-		switch {
-		case !r.allPacks && !with[use.ID] || use.Bytes == use.TotalBytes:
-		case use.Named && len(use.Live) > 0:
-			engine.AddSpans(plan.Pack, use.Live)
-		case use.Lost+use.Hidden == 0:
-			unread[use.ID] = true
-		}
-	}
-	if len(plan.Pack) > 0 {
-		moved, err := c.Log.Arrange(ctx, plan)
-		if err != nil {
-			return err
-		}
-		if moved.Stayed > 0 {
-			return fmt.Errorf("%w: %d messages of a pack are unreadable; run a repair first", engine.ErrDamaged, moved.Stayed)
-		}
-	}
-	if len(unread) == 0 {
-		return nil
-	}
-	return c.Exclusively(ctx, func() error {
-		for id := range unread {
-			if err := c.Log.RemovePack(id); err != nil && !errors.Is(err, index.ErrBusy) {
-				return err
-			}
-		}
-		return nil
-	})
-}
-
-// eachMentionInRecords calls f for each blob that a journal or metadata.json of a context mentions: what a removed branch
-// had as its system prompt is in an earlier record at most.
+// eachMentionInRecords calls f for each blob that a log, metadata.json, or a record in a segment that is no message
+// mentions: what a removed branch had as its system prompt is in an earlier record at most.
 func eachMentionInRecords(fsys vfs.FS, f func(blob.Sum)) error {
 	names := []string{ctxfolder.MetadataFile}
 	for e, err := range fsys.ReadDir(".") {
 		if err != nil {
 			return err
 		}
-		if _, ok := ctxfolder.ParseJournalFile(e.Name()); ok {
+		if _, ok := journal.ParseName(e.Name()); ok {
 			names = append(names, e.Name())
 		}
 	}
@@ -217,11 +166,43 @@ func eachMentionInRecords(fsys vfs.FS, f func(blob.Sum)) error {
 			return err
 		}
 	}
+	segments := vfs.Below(fsys, ctxfolder.Segments)
+	for e, err := range segments.ReadDir(".") {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		if _, ok := archive.ParseName(e.Name()); ok {
+			if err := eachMentionInOthers(segments, e.Name(), f); err != nil {
+				return err
+			}
+		}
+	}
 	return nil
 }
 
-// referUnused notes the blobs that the journals of a context mention and to which the context does not refer any more.
-// The journals are about to go, and nothing would lead to these blobs afterwards but a sweep.
+func eachMentionInOthers(segments vfs.FS, name string, f func(blob.Sum)) error {
+	s, err := archive.Open(segments, name)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer s.Close()
+	for o, err := range s.Others(0) {
+		if err != nil {
+			return err
+		}
+		engine.EachMention(o.Body, f)
+	}
+	return nil
+}
+
+// referUnused notes the blobs that the records of a context mention and to which the context does not refer any more. The
+// records are about to go, and nothing would lead to these blobs afterwards but a sweep.
 func (x *removal) referUnused(ctx context.Context, c *engine.Context) error {
 	unused := map[blob.Sum]bool{}
 	if err := eachMentionInRecords(c.Dir.FS, func(sum blob.Sum) { unused[sum] = true }); err != nil || len(unused) == 0 {

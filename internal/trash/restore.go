@@ -24,8 +24,7 @@ type RestoreResult struct {
 	Context  uuid.UUID // uuid.Nil for blobs
 	Path     string    // of the restored thing, relative to the store
 	Branch   string    // of a line: its present name
-	Messages int64     // of a line: messages restored now or before
-	Missing  int64     // of a line of the format before: positions without a message in the trash
+	Messages int64     // of a line
 	Bytes    int64
 }
 
@@ -33,20 +32,17 @@ type RestoreResult struct {
 // [engine.ErrExist] when the folder exists. A removed line gets a branch with its former name or a similar one. An old
 // version of a message replaces the present one, which moves to the trash. Blobs return to their places.
 //
-// Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] when another item has to be
-// restored first, which the error names; with [engine.ErrConflict] when other messages have the positions; and with
-// [engine.ErrInvalid] for an item that can only be inspected. An interrupted restore can be repeated until the item is
-// gone. An item with further content stays in trash with it.
+// Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] for a version of a message that is
+// gone, and with [engine.ErrConflict] when another message has its position; and with [engine.ErrInvalid] for an item that
+// can only be inspected. An interrupted restore can be repeated until the item is gone. An item with further content stays
+// in trash with it.
 func Restore(ctx context.Context, s *engine.Store, item uuid.UUID) (RestoreResult, error) {
 	r, err := restore(ctx, s, item)
 	return r, engine.Wrap(engine.Error{Op: "restore", Path: item.String()}, err)
 }
 
 func restore(ctx context.Context, s *engine.Store, item uuid.UUID) (RestoreResult, error) {
-	if s.ReadOnly {
-		return RestoreResult{}, engine.ErrReadOnly
-	}
-	release, err := s.LockCollection(ctx)
+	release, err := lockCollection(ctx, s)
 	if err != nil {
 		return RestoreResult{}, err
 	}
@@ -80,7 +76,7 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 		return r, fmt.Errorf("%w: %w", engine.ErrInvalid, t.Problem)
 	}
 	r = RestoreResult{Item: t.ID, Kind: t.Item.Kind, Context: t.in}
-	if t.inPlace {
+	if t.line != nil {
 		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreInPlace(ctx, c, t, &r) })
 		return r, err
 	}
@@ -91,8 +87,6 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 		err = restoreBlobs(ctx, s, t, &r)
 	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
 		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreVersion(ctx, c, t, &r) })
-	case t.Item.Kind == ctxfolder.TrashLine && t.in != uuid.Nil:
-		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreOld(ctx, c, t, &r) })
 	default:
 		err = fmt.Errorf("%w: what is %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
 	}
@@ -108,7 +102,7 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 // isObsolete reports whether a file in an item is useless after the restore.
 func isObsolete(name string) bool {
 	_, payload := blob.ParseFile(name)
-	return payload || name == ctxfolder.TrashNote || name == ctxfolder.ClearedFile || IsPiece(ctxfolder.Trash+"/item/"+name)
+	return payload || name == ctxfolder.TrashNote
 }
 
 func withContext(ctx context.Context, s *engine.Store, id uuid.UUID, f func(*engine.Context) error) error {
@@ -238,32 +232,30 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 	engine.EachMention(old.Body, func(sum blob.Sum) { touch(c.Store, sum) })
 	err = c.Write(ctx, func(m *engine.Metadata) error {
 		l, ok := m.Line(t.Item.Line)
-		if !ok {
-			return restoreFirstError(c, t.Item.Line, t.Item.Position)
+		var e index.Entry
+		if ok {
+			e, ok, err = c.Index.Entry(l.ID, t.Item.Position)
 		}
-		entries, err := c.Log.Entries(l.ID, t.Item.Position, t.Item.Position+1)
-		if err != nil {
+		switch {
+		case err != nil:
 			return err
-		}
-		if len(entries) == 0 {
-			return restoreFirstError(c, l.ID, t.Item.Position)
-		}
-		at := engine.Place{Span: loader.Span{Line: l.ID, Folder: l.Folder, From: t.Item.Position, To: t.Item.Position + 1}, Entry: entries[0]}
-		if at.Entry.Lost == index.Erased {
+		case !ok:
+			return fmt.Errorf("%w: message %d of line %s is gone", engine.ErrPosition, t.Item.Position, t.Item.Line)
+		case e.IsErased():
 			return fmt.Errorf("%w: message %s", engine.ErrErased, old.ID)
+		case e.ID != old.ID:
+			return fmt.Errorf("%w: position %d has message %s now", engine.ErrConflict, t.Item.Position, e.ID)
 		}
-		if at.Entry.ID != old.ID {
-			return fmt.Errorf("%w: position %d has message %s now", engine.ErrConflict, t.Item.Position, at.Entry.ID)
-		}
-		r.Path, r.Bytes = c.Dir.ID.String()+"/"+c.Dir.MessagePath(l.Folder, at.Entry.FileID()), int64(len(raw))
+		at := engine.Place{Span: loader.Span{Line: l.ID, Folder: l.Folder, From: e.Position, To: e.Position + 1}, Entry: e}
+		r.Path, r.Bytes = c.Dir.ID.String()+"/"+c.Dir.MessagePath(l.Folder, e.ID), int64(len(raw))
 		present, env, err := c.Loader.Envelope(at.Span, &at.Entry)
 		if err != nil || present != nil && bytes.Equal(env.Body, old.Body) {
 			return err
 		}
-		recount(&old)
-		old.Line, old.Position, old.File, old.StoredAt = l.ID, t.Item.Position, at.Entry.File, at.Entry.Next()
+		old.Line, old.Position, old.StoredAt = l.ID, e.Position, e.Next()
+		old.Payloads = blob.Count(old.Body) // an edit by hand may have changed it, and a sweep relies on it
 		if present == nil {
-			if _, old.File, err = c.MakeRoom(m, at); err != nil {
+			if old.Prev, err = c.MakeRoom(m, at); err != nil {
 				return err
 			}
 		}
@@ -271,15 +263,4 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 	})
 	c.Wrote()
 	return err
-}
-
-// restoreFirstError returns an error that names the item to restore first: the item with a position of a line.
-func restoreFirstError(c *engine.Context, line uuid.UUID, position int64) error {
-	for t, err := range ctxfolder.EachTrash(c.Dir.FS, OnlyFolders) {
-		if err == nil && t.Problem == nil && t.Item.Kind == ctxfolder.TrashLine && t.Item.Line == line &&
-			t.Item.From <= position && position < t.Item.To {
-			return fmt.Errorf("%w: it needs message %d of line %s, which is in trash: restore %s first", engine.ErrPosition, position, line, t.ID)
-		}
-	}
-	return fmt.Errorf("%w: it needs message %d of line %s, which is gone", engine.ErrPosition, position, line)
 }

@@ -1,7 +1,9 @@
 package trash
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"iter"
 	"strings"
@@ -23,10 +25,24 @@ func (x *removal) resume(fsys vfs.FS, id uuid.UUID) error {
 		return err
 	}
 	r := x.in(id)
-	r.due, r.allPacks = n.Journal == 0, n.Journal == 0
+	r.due, r.cut, r.versions, r.metadata = true, n.Cut, true, true
 	x.lost[id] = true
 	x.referAll(n)
 	return nil
+}
+
+// FinishPurge does what an interrupted purge left to do in a context, but for payloads: the note names these. It is for an
+// erase, which writes a note of its own. The caller holds [engine.CollectionLock].
+func FinishPurge(ctx context.Context, s *engine.Store, c *engine.Context) error {
+	x := newRemoval(s)
+	err := x.resume(c.Dir.FS, c.Dir.ID)
+	switch {
+	case err == nil:
+		_, err = x.end(ctx, c)
+	case !vfs.IsFault(err) && !errors.Is(err, ctxfolder.ErrVersion):
+		err = fmt.Errorf("%w: %w", engine.ErrDamaged, err)
+	}
+	return err
 }
 
 // resumeAll is resume for every context, and for the store's trash. It yields what fails: without a context for what

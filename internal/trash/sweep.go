@@ -22,9 +22,9 @@ import (
 // every context and the messages with payloads. If one of these is unreadable, Sweep moves nothing: the message may
 // refer to any blob. Sweep fails with [engine.ErrLocked] during another collection.
 //
-// A record in a journal need not be durable: its writer may be relaxed, or its sync may have failed. After a power cut
-// the record would be gone, and the message that it replaced would need its blob again. So before Sweep moves a blob,
-// it makes the journals durable that it relied on, and reads those contexts again.
+// A record in a log need not be durable: its writer may be relaxed, or its sync may have failed. After a power cut the
+// record would be gone, and the message that it replaced would need its blob again. So before Sweep moves a blob, it makes
+// the logs durable that it relied on, and reads those contexts again.
 //
 // A concurrent writer that refers to a blob is safe. It holds the lock on blobs, shared, from finding the blob to its
 // commit. The sweep takes the lock exclusively once before it reads contexts, so that every writer that found a blob
@@ -69,7 +69,7 @@ type marker struct {
 	at     time.Time // of its beginning: a newer blob may have references since
 	marked map[blob.Sum]bool
 	seen   map[uuid.UUID]bool // contexts in the store
-	unsure []uuid.UUID        // contexts in which something was replaced, maybe not durably
+	unsure []uuid.UUID        // contexts with records in logs, which may not be durable
 	unread error              // the first error of reading a context
 }
 
@@ -135,7 +135,7 @@ func (m *marker) flush(ctx context.Context, w *sweeper) (more bool, err error) {
 	return w.flush(ctx)
 }
 
-// makeDurable makes the journals durable on which marks rely, and marks what those contexts refer to then.
+// makeDurable makes the logs durable on which marks rely, and marks what those contexts refer to then.
 func (m *marker) makeDurable(ctx context.Context) error {
 	unsure := m.unsure
 	m.unsure = nil
@@ -205,7 +205,7 @@ func (m *marker) markContexts(ctx context.Context, in *engine.Store) error {
 		var unread error
 		if err == nil {
 			unread, err = c.References(ctx, true, m.mark)
-			if in == m.s && !c.Log.ReplacedDurably() {
+			if n, _, lerr := c.Index.UnsealedBytes(); in == m.s && (n > 0 || lerr != nil) {
 				m.unsure = append(m.unsure, id)
 			}
 			err = cmp.Or(err, c.Close())

@@ -20,8 +20,8 @@ func TestSweepUndurable(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	refused := func(o crashfs.Op) error {
-		if o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/journal-") ||
-			o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.journal-") {
+		if o.Kind == crashfs.KindDatasync && strings.Contains(o.Path, "/log-") ||
+			o.Kind == crashfs.KindSync && strings.Contains(o.Path, "/.log-") {
 			return syscall.EIO
 		}
 		return nil

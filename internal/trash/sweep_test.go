@@ -44,7 +44,7 @@ func TestSweep(t *testing.T) {
 	if err := c.Active().Replace(ctx, at.ID, engine.Draft{Body: []byte(`{"final":true}`)}); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(c.Fold(ctx), gone.Fold(ctx), gone.Close()); err != nil {
+	if err := errors.Join(c.Seal(ctx), gone.Seal(ctx), gone.Close()); err != nil {
 		t.Fatal(err)
 	}
 	kit.Must[engine.TrashItem](t)(s.Delete(ctx, gone.ID()))
@@ -54,7 +54,7 @@ func TestSweep(t *testing.T) {
 	if moved := kit.Sweep(t, s, 0, false); len(moved) != 0 {
 		t.Errorf("%+v moved, though a context in trash and an old version refer to them", moved)
 	}
-	// What was in trash is purged, and so is the journal that still held the old version.
+	// What was in trash is purged, and the log is sealed that had the old version.
 	if err := errors.Join(os.RemoveAll(filepath.Join(dir, "trash")), os.Mkdir(filepath.Join(dir, "trash"), 0o700),
 		os.RemoveAll(filepath.Join(dir, c.ID().String(), "trash"))); err != nil {
 		t.Fatal(err)
@@ -171,18 +171,10 @@ func TestNoSweepBlind(t *testing.T) {
 	s, dir := kit.NewStore(t)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	at := kit.Append(t, c.Active(), engine.Draft{Body: []byte(kit.LargeBody("e"))})
-	if err := errors.Join(c.Fold(ctx), c.Close()); err != nil {
+	if err := errors.Join(c.Seal(ctx), c.Close()); err != nil {
 		t.Fatal(err)
 	}
-	journals, _ := filepath.Glob(filepath.Join(dir, c.ID().String(), "journal-1*"))
-	for _, j := range journals {
-		if err := os.Remove(j); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := os.WriteFile(filepath.Join(dir, c.ID().String(), "messages", "branch-main", at.ID.String()+".json"), nil, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	unread(t, filepath.Join(dir, c.ID().String()), at.ID)
 	age(t, dir)
 	failed := false
 	for _, err := range trash.Sweep(ctx, s, 0, false) {
@@ -197,7 +189,7 @@ func TestNoSweepBlind(t *testing.T) {
 func TestSweepReady(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
-	from := kit.Must[*engine.Store](t)(kit.Init("from", engine.WithFS(crashfs.New()), engine.WithFoldBytes(-1)))
+	from := kit.Must[*engine.Store](t)(kit.Init("from", engine.WithFS(crashfs.New()), engine.WithSealBytes(-1)))
 	c := kit.Must[*engine.Context](t)(from.Create(ctx, engine.Metadata{ID: kit.TestID(1)}))
 	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(101), Body: []byte(kit.LargeBody("a"))})
 	kit.Check(t, c.Close())

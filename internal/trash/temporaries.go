@@ -6,13 +6,14 @@ import (
 	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// clearTemporaries removes the temporary files that interrupted writers left in a context's folder: they may hold what
+// ClearTemporaries removes the temporary files that interrupted writers left in a context's folder: they may hold what
 // a purge removes. The caller holds the locks of the context, so that nobody is writing one.
-func clearTemporaries(fsys vfs.FS) error {
-	folders := []string{".", ctxfolder.Archive}
+func ClearTemporaries(fsys vfs.FS) error {
+	folders := []string{".", ctxfolder.Segments}
 	for e, err := range fsys.ReadDir(ctxfolder.Messages) {
 		if errors.Is(err, fs.ErrNotExist) {
 			break
@@ -25,7 +26,7 @@ func clearTemporaries(fsys vfs.FS) error {
 		}
 	}
 	for _, folder := range folders {
-		if err := clearNames(fsys, folder, isTemporary); err != nil {
+		if err := clearNames(fsys, folder, IsTemporary); err != nil {
 			return err
 		}
 	}
@@ -57,18 +58,18 @@ func clearNames(fsys vfs.FS, folder string, has func(name string) bool) error {
 	return fsys.SyncDir(folder)
 }
 
-// isTemporary reports whether a writer of ours gives a temporary file this name: a dot, the name of a file, and more.
+// IsTemporary reports whether a writer of ours gives a temporary file this name: a dot, the name of a file, and more.
 // Editors put other files with a dot beside a message.
-func isTemporary(name string) bool {
+func IsTemporary(name string) bool {
 	rest, dot := strings.CutPrefix(name, ".")
-	if !dot || strings.HasSuffix(name, ".doubt") {
+	if _, doubt := journal.DoubtOf(name); !dot || doubt {
 		return false
 	}
-	for _, start := range []string{ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile} {
+	for _, start := range []string{ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, "log-", "segment."} {
 		if strings.HasPrefix(rest, start) {
 			return true
 		}
 	}
 	_, own := ctxfolder.ParseID(rest[:min(36, len(rest))])
-	return (own || strings.HasPrefix(rest, "journal-")) && !strings.HasSuffix(rest, ".swp")
+	return own && !strings.HasSuffix(rest, ".swp")
 }

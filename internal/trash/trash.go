@@ -1,10 +1,9 @@
 // Package trash collects removed data, keeps it for a grace period, lists it, restores it and purges it.
 //
 // A removed branch stays in its context for the grace period, without its name: it counts as an item of the context's
-// trash. Replaced and damaged files, whole contexts and blobs move to a trash folder. [Collect] moves packs and blobs
-// that nothing needs there, and purges what was removed longer ago than the grace period. [List] yields the items,
-// [Restore] brings one back, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an
-// erase uses them too.
+// trash. Replaced and damaged files, whole contexts and blobs move to a trash folder. [Collect] moves blobs that nothing
+// needs there, and purges what was removed longer ago than the grace period. [List] yields the items, [Restore] brings
+// one back, and [Purge] removes items for good. [Sweep] and [Mark] find unreferenced blobs; an erase uses them too.
 //
 // The package uses package engine to open contexts, cut lines and commit. One process at a time collects, purges or
 // restores in a store: it holds [engine.CollectionLock]. A crash at any moment loses nothing that a branch shows and
@@ -32,10 +31,9 @@ const DefaultGrace = 7 * 24 * time.Hour
 // trashItem is an item and its trash. Without an item it stands for the trash.
 type trashItem struct {
 	*ctxfolder.TrashEntry
-	in      uuid.UUID // the context of the trash, uuid.Nil for the store's
-	inPlace bool      // it is a removed line, see removedLines
-	bytes   int64     // of the messages that only this line shows, or of an item that was purged
-	line    *engine.RemovedLine
+	in    uuid.UUID           // the context of the trash, uuid.Nil for the store's
+	bytes int64               // of the messages that only this line shows, or of an item that was purged
+	line  *engine.RemovedLine // of a removed line, which is in its place: see removedLines
 }
 
 func (t *trashItem) describe() engine.TrashItem {
@@ -46,7 +44,9 @@ func (t *trashItem) describe() engine.TrashItem {
 		Context: t.Item.Context, Path: t.Path, Bytes: t.bytes, Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
 		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item), Line: t.line,
 	}
-	if !t.inPlace && x.Bytes == 0 {
+	if t.line != nil {
+		x.Reason = t.lineReason()
+	} else if x.Bytes == 0 {
 		x.Bytes = t.Size()
 	}
 	if t.in != uuid.Nil {
@@ -63,8 +63,6 @@ func reason(item *ctxfolder.TrashItem) string {
 	switch item.Kind {
 	case ctxfolder.TrashContext:
 		return "removed"
-	case ctxfolder.TrashLine:
-		return lineReason(item)
 	case ctxfolder.TrashVersion:
 		return fmt.Sprintf("message %d was replaced", item.Position)
 	case ctxfolder.TrashTail:
@@ -77,13 +75,13 @@ func reason(item *ctxfolder.TrashItem) string {
 	return ""
 }
 
-func lineReason(item *ctxfolder.TrashItem) string {
-	r := fmt.Sprintf("no branch shows messages %d to %d", item.From, item.To-1)
-	if item.From == item.To {
+func (t *trashItem) lineReason() string {
+	r := fmt.Sprintf("no branch shows messages %d to %d", t.line.First, t.line.End-1)
+	if t.line.First == t.line.End {
 		r = "other branches show all messages"
 	}
-	if item.Name != "" && item.Why != "" {
-		r += fmt.Sprintf(" of %q, which was %s", item.Name, item.Why)
+	if t.Item.Name != "" && t.line.Why != "" {
+		r += fmt.Sprintf(" of %q, which was %s", t.Item.Name, t.line.Why)
 	}
 	return r
 }
@@ -111,9 +109,6 @@ func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2
 		}
 	}
 }
-
-// OnlyFolders leaves out old versions of messages, which can be many.
-func OnlyFolders(_ uuid.UUID, folder bool) bool { return folder }
 
 // EachItem yields the wanted items: of each context the removed lines, which count as folders, and then the content of
 // its trash. The trash of an item is open while the caller handles it. An error ends the sequence, unless it comes with

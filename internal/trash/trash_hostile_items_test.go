@@ -32,8 +32,7 @@ func TestHostileThings(t *testing.T) {
 	}
 	places := map[string]func(h *hoard) string{
 		"item.json":          func(h *hoard) string { return h.item() + "/item.json" },
-		"messages":           func(h *hoard) string { return h.like(nil, "") + "/messages-1.jsonl" },
-		"cleared":            func(h *hoard) string { return h.like(nil) + "/cleared" },
+		"in an item":         func(h *hoard) string { return h.like(nil) + "/y" },
 		"a version":          func(h *hoard) string { return h.item() + ".json" },
 		"an item":            func(h *hoard) string { return filepath.Join(h.trash, uuid.NewString()) },
 		"an item, store":     func(h *hoard) string { return filepath.Join(h.dir, "trash", uuid.NewString()) },

@@ -5,7 +5,6 @@ package trash_test
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -33,7 +32,7 @@ type hoard struct {
 	trash   string              // of the context
 	main    string              // the id of the line that branch main points at
 	shown   map[string][]string // what each branch of c shows
-	gone    []string            // what the line in trash showed
+	gone    []string            // what the removed line showed
 	line    engine.TrashItem
 	old     engine.TrashItem // a version
 	whole   engine.TrashItem // a context
@@ -64,10 +63,9 @@ func newHoard(t *testing.T) *hoard {
 	h.trash = filepath.Join(h.dir, h.c.ID().String(), "trash")
 	m := kit.Load(t, h.c.Active())[1]
 	kit.Check(t, h.c.Active().Replace(ctx, m.ID, engine.Draft{Body: []byte(`{"newer":1}`)}))
-	kit.CollectOld(t, h.c)
 	h.line, h.old = kit.TrashOf(t, h.store, "line")[0], kit.TrashOf(t, h.store, "version")[0]
 	kit.Must[*engine.Branch](t)(h.c.Active().Fork(ctx, "side", 2))
-	kit.Check(t, h.c.Fold(ctx))
+	kit.Check(t, h.c.Seal(ctx))
 	for _, b := range h.c.Current().Branches {
 		h.shown[b.Name] = kit.Bodies(t, kit.Must[*engine.Branch](t)(h.c.Branch(b.Name)))
 		if b.Name == engine.MainBranch {
@@ -90,11 +88,13 @@ func (h *hoard) item() string {
 	return path
 }
 
-// note writes an item.json: that of the line in trash, changed.
+// note writes an item.json: that of a damaged file, changed.
 func (h *hoard) note(path string, change map[string]any) {
 	h.t.Helper()
-	note := map[string]any{}
-	kit.Check(h.t, json.Unmarshal(kit.Must[[]byte](h.t)(os.ReadFile(filepath.Join(h.dir, h.line.Path, "item.json"))), &note))
+	note := map[string]any{
+		"ctxdir": "trash/1", "kind": "damaged", "name": "x", "context": h.c.ID().String(),
+		"removed_at": time.Now().UTC().Format(time.RFC3339),
+	}
 	for k, v := range change {
 		if note[k] = v; v == nil {
 			delete(note, k)
@@ -103,19 +103,12 @@ func (h *hoard) note(path string, change map[string]any) {
 	kit.Write(h.t, path, kit.Must[[]byte](h.t)(json.Marshal(note)))
 }
 
-// like makes another item like the line in trash: its note changed, and no mark that its files are gone.
-func (h *hoard) like(change map[string]any, pieces ...string) string {
+// like makes an item of a damaged file, its note changed.
+func (h *hoard) like(change map[string]any) string {
 	h.t.Helper()
 	path := h.item()
 	h.note(path+"/item.json", change)
-	if len(pieces) == 0 {
-		pieces = []string{string(kit.Must[[]byte](h.t)(os.ReadFile(filepath.Join(h.dir, h.line.Path, "messages-1.jsonl"))))}
-	}
-	for i, text := range pieces {
-		if text != "" {
-			kit.Write(h.t, fmt.Sprintf("%s/messages-%d.jsonl", path, i+1), []byte(text))
-		}
-	}
+	kit.Write(h.t, path+"/x", []byte("damaged"))
 	return path
 }
 
@@ -128,11 +121,8 @@ func (h *hoard) in(note string) string {
 	return path
 }
 
-// envelope is a message of a line at a position.
-func envelope(id uuid.UUID, line string, position int64, more string) string {
-	return fmt.Sprintf(`{"ctxdir":"message/1","id":"%s","line":"%s","position":%d,"prev":null,`+
-		`"stored_at":"2026-01-02T03:04:05Z"%s,"message":{"by":"somebody else"}}`+"\n", id, line, position, more)
-}
+// id is that of a message which main shows.
+func (h *hoard) id(at int) uuid.UUID { return uuid.MustParse(h.shown[engine.MainBranch][at][:36]) }
 
 // list is every item, whatever cannot be listed beside them.
 func (h *hoard) list() (found []engine.TrashItem, failed []error) {
@@ -224,7 +214,7 @@ func (h *hoard) survives() {
 	}
 }
 
-// erases erases a message of the line in trash, whatever lies beside that; the others come back.
+// erases erases a message of the removed line, whatever is in the trash; the others come back.
 func (h *hoard) erases() {
 	t, ctx := h.t, context.Background()
 	t.Helper()
@@ -238,7 +228,7 @@ func (h *hoard) erases() {
 	if kit.Tree(t, h.outside) != beside {
 		t.Error("what lies outside changed")
 	}
-	if r, err := trash.Restore(ctx, h.store, h.line.Item); err != nil || r.Messages != 4 || r.Missing != 1 {
+	if r, err := trash.Restore(ctx, h.store, h.line.Item); err != nil || r.Messages != 5 {
 		t.Errorf("%+v, %v", r, err)
 	}
 	h.unharmed()
@@ -269,9 +259,9 @@ func (h *hoard) unharmed() {
 	ctx := context.Background()
 	c := kit.Must[*engine.Context](h.t)(h.store.Context(ctx, h.c.ID()))
 	defer c.Close()
-	for _, fold := range []bool{false, true} {
-		if fold {
-			kit.Check(h.t, c.Fold(ctx), c.Log.Exclusively(ctx, c.Log.Retire))
+	for _, seal := range []bool{false, true} {
+		if seal {
+			kit.Check(h.t, c.Seal(ctx))
 		}
 		for name, want := range h.shown {
 			if got := kit.Bodies(h.t, kit.Must[*engine.Branch](h.t)(c.Branch(name))); len(got) < len(want) || !slices.Equal(got[:len(want)], want) {
@@ -284,58 +274,41 @@ func (h *hoard) unharmed() {
 // TestHostileNotes: an item.json that says what cannot be.
 func TestHostileNotes(t *testing.T) {
 	t.Parallel()
-	x, y := uuid.NewString(), uuid.NewString()
+	x := uuid.NewString()
 	type change = map[string]any
 	endure(t, map[string]func(h *hoard){
 		"another context":     func(h *hoard) { h.like(change{"context": x}) },
-		"an unknown line":     func(h *hoard) { h.like(change{"line": x}) },
-		"no line":             func(h *hoard) { h.like(change{"line": nil}) },
-		"the line of main":    func(h *hoard) { h.like(change{"line": h.main, "parent": nil, "base": 0}) },
-		"from below 0":        func(h *hoard) { h.like(change{"from": -5, "base": -5}) },
-		"from behind to":      func(h *hoard) { h.like(change{"from": 5, "to": 2}) },
-		"nothing":             func(h *hoard) { h.like(change{"to": 1}) },
-		"to huge":             func(h *hoard) { h.like(change{"to": int64(1) << 62}) },
-		"to the largest":      func(h *hoard) { h.like(change{"to": int64(1<<63 - 1)}) },
-		"to the smallest":     func(h *hoard) { h.like(change{"to": int64(-1) << 63}) },
-		"all huge":            func(h *hoard) { h.like(change{"from": int64(1) << 62, "to": int64(1) << 62, "base": int64(1) << 62}) },
-		"too few":             func(h *hoard) { h.like(change{"to": 3}) },
-		"base beyond":         func(h *hoard) { h.like(change{"line": x, "base": 100, "from": 100, "to": 100}, "") },
-		"base below 0":        func(h *hoard) { h.like(change{"line": x, "base": -3, "from": 1, "to": 1}, "") },
-		"base without parent": func(h *hoard) { h.like(change{"line": x, "parent": nil, "from": 1, "to": 1}, "") },
-		"parent unknown":      func(h *hoard) { h.like(change{"parent": y}) },
-		"parent of itself":    func(h *hoard) { h.like(change{"line": x, "parent": x, "from": 1, "to": 1}, "") },
-		"parents in a circle": func(h *hoard) { h.like(change{"line": x, "parent": y}, ""); h.like(change{"line": y, "parent": x}, "") },
-		"a name that leads":   func(h *hoard) { h.like(change{"line": x, "name": "../../../outside", "from": 1, "to": 1}, "") },
-		"a name of controls": func(h *hoard) {
-			h.like(change{"line": x, "name": "\x1b[31m\x00\n\x7f", "why": "\x1b]0;", "from": 1, "to": 1}, "")
+		"a name that leads":   func(h *hoard) { h.like(change{"name": "../../../outside"}) },
+		"a name of controls":  func(h *hoard) { h.like(change{"name": "\x1b[31m\x00\n\x7f"}) },
+		"a name of megabytes": func(h *hoard) { h.like(change{"name": strings.Repeat("n", 1<<19)}) },
+		"position huge":       func(h *hoard) { h.version(change{"position": int64(1) << 62}) },
+		"position largest":    func(h *hoard) { h.version(change{"position": int64(1<<63 - 1)}) },
+		"position below 0":    func(h *hoard) { h.version(change{"position": -1}) },
+		"a version of no line": func(h *hoard) {
+			h.version(change{"line": x})
 		},
-		"a name of megabytes":   func(h *hoard) { h.like(change{"line": x, "name": strings.Repeat("n", 1<<19), "from": 1, "to": 1}, "") },
-		"a name that is taken":  func(h *hoard) { h.like(change{"line": x, "name": engine.MainBranch, "from": 1, "to": 1}, "") },
-		"a folder that leads":   func(h *hoard) { h.like(change{"folder": "branch-x/../../../../outside/folder"}) },
-		"a folder of main":      func(h *hoard) { h.like(change{"line": x, "folder": "branch-main", "from": 1, "to": 1}, "") },
-		"missing below 0":       func(h *hoard) { h.like(change{"missing": -7}) },
-		"position huge":         func(h *hoard) { h.version(change{"position": int64(1) << 62}) },
-		"position the largest":  func(h *hoard) { h.version(change{"position": int64(1<<63 - 1)}) },
-		"position below 0":      func(h *hoard) { h.version(change{"position": -1}) },
-		"a version of no line":  func(h *hoard) { h.version(change{"line": x}) },
-		"a version of nothing":  func(h *hoard) { h.version(change{"envelope": nil}) },
-		"a version, not ours":   func(h *hoard) { h.version(change{"envelope": "\x00"}) },
-		"removed never":         func(h *hoard) { h.like(change{"removed_at": nil}) },
-		"removed long ago":      func(h *hoard) { h.like(change{"removed_at": "0000-01-01T00:00:00+14:00"}) },
-		"removed in future":     func(h *hoard) { h.like(change{"removed_at": "9999-12-31T23:59:59-14:00"}) },
-		"another version":       func(h *hoard) { h.like(change{"ctxdir": "trash/2"}) },
-		"no version":            func(h *hoard) { h.like(change{"ctxdir": nil}) },
-		"an unknown kind":       func(h *hoard) { h.like(change{"kind": "\x1b[31mnonsense"}) },
-		"a context here":        func(h *hoard) { h.like(change{"kind": "context"}) },
-		"blobs here":            func(h *hoard) { h.like(change{"kind": "blobs"}) },
-		"a version as folder":   func(h *hoard) { h.like(change{"kind": "version"}) },
-		"a line as file":        func(h *hoard) { h.note(h.item()+".json", change{"to": 1}) },
-		"a line in the store's": func(h *hoard) { kit.Check(h.t, os.Rename(h.like(nil), filepath.Join(h.dir, "trash", x))) },
-		"no JSON":               func(h *hoard) { kit.Write(h.t, h.item()+"/item.json", []byte("\x00\x00{")) },
-		"huge":                  func(h *hoard) { kit.Check(h.t, os.Truncate(h.like(nil)+"/item.json", 3<<20)) },
-		"nothing in it":         func(h *hoard) { h.item() },
+		"a version of main":    func(h *hoard) { h.version(change{"position": 0}) },
+		"a version of nothing": func(h *hoard) { h.version(change{"envelope": nil}) },
+		"a version, not ours":  func(h *hoard) { h.version(change{"envelope": "\x00"}) },
+		"removed never":        func(h *hoard) { h.like(change{"removed_at": nil}) },
+		"removed long ago":     func(h *hoard) { h.like(change{"removed_at": "0000-01-01T00:00:00+14:00"}) },
+		"removed in future":    func(h *hoard) { h.like(change{"removed_at": "9999-12-31T23:59:59-14:00"}) },
+		"another version":      func(h *hoard) { h.like(change{"ctxdir": "trash/2"}) },
+		"no version":           func(h *hoard) { h.like(change{"ctxdir": nil}) },
+		"an unknown kind":      func(h *hoard) { h.like(change{"kind": "\x1b[31mnonsense"}) },
+		"a context here":       func(h *hoard) { h.like(change{"kind": "context"}) },
+		"blobs here":           func(h *hoard) { h.like(change{"kind": "blobs"}) },
+		"a version as folder":  func(h *hoard) { h.like(change{"kind": "version"}) },
+		"a line":               func(h *hoard) { h.like(change{"kind": "line", "line": h.main, "position": 0}) },
+		"a line as file":       func(h *hoard) { h.note(h.item()+".json", change{"kind": "line"}) },
+		"a line in the store's": func(h *hoard) {
+			kit.Check(h.t, os.Rename(h.like(change{"kind": "line"}), filepath.Join(h.dir, "trash", x)))
+		},
+		"no JSON":       func(h *hoard) { kit.Write(h.t, h.item()+"/item.json", []byte("\x00\x00{")) },
+		"huge":          func(h *hoard) { kit.Check(h.t, os.Truncate(h.like(nil)+"/item.json", 3<<20)) },
+		"nothing in it": func(h *hoard) { h.item() },
 		"the same id twice": func(h *hoard) {
-			kit.Check(h.t, os.CopyFS(filepath.Join(h.dir, "trash", h.line.Item.String()), os.DirFS(filepath.Join(h.dir, h.line.Path))))
+			kit.Check(h.t, os.CopyFS(filepath.Join(h.dir, "trash", h.line.Item.String()), os.DirFS(h.like(nil))))
 		},
 	})
 }

@@ -3,7 +3,6 @@
 package trash_test
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"os"
@@ -35,8 +34,8 @@ func allocated(f func()) int64 {
 func TestHugeTrash(t *testing.T) {
 	h := newHoard(t)
 	const huge = 1 << 40 // sparse
-	note, version, pieces := h.item()+"/item.json", filepath.Join(h.trash, uuid.NewString()+".json"), h.like(nil)
-	for path, size := range map[string]int64{note: huge, version: 2 << 30, pieces + "/messages-1.jsonl": huge, pieces + "/other": huge} {
+	note, version, item := h.item()+"/item.json", filepath.Join(h.trash, uuid.NewString()+".json"), h.like(nil)
+	for path, size := range map[string]int64{note: huge, version: 2 << 30, item + "/other": huge} {
 		f := kit.Must[*os.File](t)(os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600))
 		if err := errors.Join(f.Truncate(size), f.Close()); err != nil {
 			t.Skipf("no sparse files of %d bytes here: %v", size, err)
@@ -55,7 +54,7 @@ func TestHugeTrash(t *testing.T) {
 	if len(found) != 4+2+3 || broken != 2 {
 		t.Errorf("%+v", found)
 	}
-	for _, item := range []uuid.UUID{engine.ItemID(filepath.Dir(note)), engine.ItemID(pieces), uuid.MustParse(filepath.Base(version)[:36])} {
+	for _, item := range []uuid.UUID{engine.ItemID(filepath.Dir(note)), uuid.MustParse(filepath.Base(version)[:36])} {
 		n := allocated(func() {
 			if _, err := trash.Restore(t.Context(), h.store, item); !errors.Is(err, vfs.ErrTooLarge) {
 				t.Errorf("restoring %s: %v", item, err)
@@ -76,23 +75,6 @@ func TestHugeTrash(t *testing.T) {
 		t.Errorf("purging allocates %d bytes and leaves %+v", n, left)
 	}
 	h.unharmed()
-}
-
-// TestLongLine: a line of 100 MB that never ends costs its size, not more, and what it lies in is refused.
-func TestLongLine(t *testing.T) {
-	h := newHoard(t)
-	const long = 100 << 20
-	item := h.like(nil)
-	kit.Write(t, item+"/messages-1.jsonl", bytes.Repeat([]byte("x"), long))
-	n := allocated(func() {
-		if _, err := trash.Restore(t.Context(), h.store, engine.ItemID(item)); !errors.Is(err, engine.ErrDamaged) {
-			t.Errorf("%v", err)
-		}
-	})
-	if n > 2*long {
-		t.Errorf("restoring it allocates %d bytes", n)
-	}
-	h.erases()
 }
 
 // TestManyItems: thousands of items are listed, found and purged.

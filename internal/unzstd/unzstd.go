@@ -1,4 +1,4 @@
-// Package unzstd decompresses zstd frames that are whole in memory. Packs and small blobs use it.
+// Package unzstd decompresses zstd frames that are whole in memory. Segments and small blobs use it.
 package unzstd
 
 import (
@@ -18,6 +18,7 @@ var decoders = sync.Pool{New: func() any {
 		zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxWindow(MaxWindow),
 		zstd.WithDecodeAllCapLimit(true), // never exceed the allocated room
+		zstd.IgnoreChecksum(true),        // one damaged byte would cost the whole frame; callers have sums of the parts
 	)
 	if err != nil {
 		panic(err) // the options are constants

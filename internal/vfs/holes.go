@@ -1,11 +1,13 @@
 package vfs
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"iter"
+	"os"
 )
 
 // ErrHole is wrapped by errors about a text file with an unwritten part. Such a part has no bytes on disk, reads as
@@ -97,20 +99,33 @@ func ReadData(f File, off, most int64) (b []byte, err error) {
 	return b, nil
 }
 
-// CopyData copies the content of a file to a new one. The copy has the same holes.
-func CopyData(to, from File) error {
-	size, err := Size(from)
+// CopyFile copies a file to a new one, with its holes. Zeros take the place of what cannot be read. It syncs nothing.
+func CopyFile(ctx context.Context, to FS, copied string, from FS, name string) error {
+	in, err := from.OpenFile(name, os.O_RDONLY)
 	if err != nil {
 		return err
 	}
-	for part, err := range Data(from) {
-		if err != nil {
-			return err
+	defer in.Close()
+	size, err := Size(in)
+	if err != nil {
+		return err
+	}
+	out, err := to.OpenFile(copied, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	b := make([]byte, min(size, 256<<10))
+	for at := NextData(in, 0, size); at < size && err == nil; at = NextData(in, at+int64(len(b)), size) {
+		b = b[:min(int64(len(b)), size-at)]
+		if _, rerr := in.ReadAt(b, at); rerr != nil && !errors.Is(rerr, io.EOF) {
+			clear(b)
 		}
-		_, at, _ := part.Outer()
-		if _, err := io.Copy(io.NewOffsetWriter(to, at), part); err != nil {
-			return err
+		if _, err = out.WriteAt(b, at); err == nil {
+			err = ctx.Err()
 		}
 	}
-	return to.Truncate(size)
+	if err == nil {
+		err = out.Truncate(size)
+	}
+	return errors.Join(err, out.Close())
 }

@@ -166,10 +166,6 @@ func (f sharedFS) readRegular(name string, limit int64) ([]byte, error) {
 	return ReadRegular(f.FS, name, limit)
 }
 
-func (f sharedFS) lstatNumbers(names []string) ([]fs.FileInfo, error) {
-	return LstatNumbers(f.FS, names...)
-}
-
 func (f sharedFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) {
 	return LstatIn(f.FS, folder, names...)
 }

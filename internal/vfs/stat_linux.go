@@ -89,31 +89,6 @@ func lstatAll(dir int, names []string) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// lstatNumbers asks statx for nothing but the numbers: see LstatNumbers.
-func (o *osFS) lstatNumbers(names []string) ([]fs.FileInfo, error) {
-	infos := make([]fs.FileInfo, len(names))
-	err := o.at("statx", names[0], func(dir int) error {
-		var st unix.Statx_t
-		for i, name := range names {
-			err := again(func() error {
-				return unix.Statx(dir, name, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_TYPE|unix.STATX_INO, &st)
-			})
-			if err == nil {
-				info := &statInfo{name: name}
-				info.st.Dev, info.st.Ino, info.st.Mode = unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino, uint32(st.Mode)
-				infos[i] = info
-			} else if !errors.Is(err, fs.ErrNotExist) {
-				return err
-			}
-		}
-		return nil
-	})
-	if errors.Is(err, unix.ENOSYS) {
-		return o.lstatIn(".", names)
-	}
-	return infos, err
-}
-
 func (f osFile) size() (int64, error) {
 	var st unix.Statx_t
 	err := f.control("statx", func(fd int) error {

@@ -129,19 +129,6 @@ func readRegular(fsys FS, name string, limit int64) ([]byte, error) {
 	return ReadFile(fsys, name, limit)
 }
 
-// LstatNumbers is Lstat of some files in the folder, in order, of which only the kind and the result of SameFile are
-// valid. nil stands for a missing file. After a query for a file's times, its next write sets a new time (multigrain
-// timestamps, Linux 6.13), which ext4 writes to its journal. The fdatasync after that write takes 1.5 times as long. So
-// a caller that only checks whether a growing file is still the same asks for no times.
-func LstatNumbers(fsys FS, names ...string) ([]fs.FileInfo, error) {
-	if n, ok := fsys.(interface {
-		lstatNumbers(names []string) ([]fs.FileInfo, error)
-	}); ok {
-		return n.lstatNumbers(names)
-	}
-	return lstatIn(fsys, ".", names)
-}
-
 // LstatIn is Lstat of some files in a folder, and of the folder itself under the name ".". The folder "." is that of
 // the FS. nil stands for a missing file.
 func LstatIn(fsys FS, folder string, names ...string) ([]fs.FileInfo, error) {
@@ -172,7 +159,8 @@ func Number(info fs.FileInfo) uint64 {
 	return n.ino
 }
 
-// Size returns the length of an open file without querying its times: see LstatNumbers.
+// Size returns the length of an open file without querying its times. After such a query, the next write sets a new time
+// (multigrain timestamps, Linux 6.13), which ext4 writes to its journal: the fdatasync after that takes 1.5 times as long.
 func Size(f File) (int64, error) {
 	if s, ok := f.(interface{ size() (int64, error) }); ok {
 		return s.size()

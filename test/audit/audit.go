@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -24,6 +26,7 @@ type Round struct {
 	Accounts []string    // files
 	Cut      time.Time   // when there was no disk any more; zero for never
 	Faults   bool        // the disk refused writes, so that steps may have failed
+	Bare     bool        // somebody deleted metadata.json, index.json and messages/ of every context
 }
 
 // accounts reads what the writers put down. What they were told behind a cut they would not have heard if their system
@@ -72,6 +75,11 @@ func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 		return Outcome{}, err
 	}
 	o := Outcome{Findings: map[string]int{}, Problems: failures(accounts, r.Faults)}
+	if r.Bare {
+		if err := removeViews(dir); err != nil {
+			return Outcome{}, err
+		}
+	}
 	s, err := ctxdir.Open(dir, ctxdir.WithLockTimeout(patience))
 	if err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -80,6 +88,25 @@ func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 	defer s.Close()
 	o.audit(ctx, s, r, accounts)
 	return o, ctx.Err()
+}
+
+// removeViews deletes what the logs and segments of contexts have, too.
+func removeViews(dir string) error {
+	all, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range all {
+		if _, err := uuid.Parse(e.Name()); err != nil {
+			continue
+		}
+		for _, name := range []string{"metadata.json", "index.json", "messages"} {
+			if err := os.RemoveAll(filepath.Join(dir, e.Name(), name)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
 }
 
 func (o *Outcome) problem(t Trouble, format string, args ...any) {
@@ -92,15 +119,15 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 		o.problem(Unreadable, "the store: %v", err)
 		return
 	}
-	o.Acknowledged, problems = compare(r.Before, first, r.Shared, accounts)
-	o.Problems = append(o.Problems, problems...)
-	o.repair(ctx, s, first)
+	e := compare(r.Before, first, r.Shared, accounts)
+	o.Acknowledged, o.Problems = e.acked, append(o.Problems, e.problems...)
+	o.repair(ctx, s, first, e.erasing)
 	second, problems, err := read(ctx, s)
 	if o.Problems = append(o.Problems, problems...); err != nil {
 		o.problem(Unreadable, "the store: %v", err)
 		return
 	}
-	o.Problems = append(o.Problems, first.same(second)...)
+	o.Problems = append(o.Problems, first.same(second, e.erasing)...)
 	o.goOn(ctx, s, r, accounts)
 	if o.Shown, problems, err = read(ctx, s); err != nil {
 		o.problem(Unreadable, "the store: %v", err)
@@ -108,9 +135,10 @@ func (o *Outcome) audit(ctx context.Context, s *ctxdir.Store, r Round, accounts 
 	o.Problems = append(o.Problems, problems...)
 }
 
-// repair checks, repairs, and checks again: then there must be nothing but a purge that the next collection completes.
+// repair checks, repairs, and checks again: then there must be nothing but a purge that the next collection completes, and
+// an erase that another one completes.
 // The first check finds warnings at the most: nothing here damages what was flushed.
-func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
+func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown, erasing map[name]bool) {
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true, ReadData: true}) {
 		if err != nil {
 			o.problem(Unsettled, "check: %v", err)
@@ -130,12 +158,18 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown) {
 		o.problem(Unsettled, "repair: %v", err)
 	}
 	left := o.findings(ctx, s)
-	if slices.ContainsFunc(left, func(f ctxdir.Finding) bool { return f.Kind == "erasing" }) {
-		// A purge was interrupted: the next collection completes it.
+	interrupted := func(f ctxdir.Finding) bool { return f.Kind == "erasing" }
+	if slices.ContainsFunc(left, interrupted) {
 		if _, err := s.Collect(ctx, ctxdir.CollectOptions{All: true}); err != nil {
 			o.problem(Unsettled, "collect after the repair: %v", err)
 		}
-		left = append(slices.DeleteFunc(left, func(f ctxdir.Finding) bool { return f.Kind == "erasing" }), o.findings(ctx, s)...)
+		for n := range erasing {
+			_, err := s.Erase(ctx, n.context, []uuid.UUID{n.id}, ctxdir.RemoveOptions{Shared: true})
+			if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {
+				o.problem(Unsettled, "erase message %s of context %s again: %v", n.id, n.context, err)
+			}
+		}
+		left = append(slices.DeleteFunc(left, interrupted), o.findings(ctx, s)...)
 	}
 	for _, f := range left {
 		o.problem(Unsettled, "%s (%s) is there after the repair: %s, %s %s", f.Kind, f.Severity, f.Context, f.Path, f.Detail)

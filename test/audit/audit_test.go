@@ -88,6 +88,7 @@ func TestCompare(t *testing.T) {
 		"a message has another body": {
 			more(last, func(s *writer.Step) { s.Op, s.Messages[0].Sum = writer.Replace, "1" }), []Trouble{Altered},
 		},
+		"a message was erased, and is there": {more(last, func(s *writer.Step) { s.Op = writer.Erase }), []Trouble{Invented}},
 		"a branch was removed, and is there": {
 			more(last, func(s *writer.Step) { s.Op, s.Messages = writer.Remove, nil }), []Trouble{Invented},
 		},
@@ -120,7 +121,7 @@ func TestCompare(t *testing.T) {
 			// What a new context has, a store with it showed before.
 			before := Shown{branches: map[place][]uuid.UUID{{shared, "main"}: nil}, settings: got.settings}
 			accounts := [][]writer.Step{test.steps}
-			_, problems = compare(before, got, []uuid.UUID{shared}, accounts)
+			problems = compare(before, got, []uuid.UUID{shared}, accounts).problems
 			var troubles []Trouble
 			for _, p := range append(problems, failures(accounts, false)...) {
 				if !slices.Contains(troubles, p.Trouble) {

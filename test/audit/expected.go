@@ -39,6 +39,8 @@ type expected struct {
 	branches map[place][]uuid.UUID
 	sums     map[name][]writer.Sum // the ones it may have
 	settings map[setting]string
+	erased   map[name]bool
+	erasing  map[name]bool           // that may be erased or not
 	stored   map[uuid.UUID]histories // contexts whose messages bear ids that are known only now
 	imports  []writer.Step           // that were going on
 	problems []Problem
@@ -52,14 +54,15 @@ type histories struct {
 }
 
 // compare compares what a store shows with what it showed before and what its writers put down since.
-func compare(before, got Shown, shared []uuid.UUID, accounts [][]writer.Step) (acked int, problems []Problem) {
+func compare(before, got Shown, shared []uuid.UUID, accounts [][]writer.Step) *expected {
 	e := &expected{
 		got: got, shared: shared, branches: maps.Clone(before.branches), sums: map[name][]writer.Sum{},
-		settings: maps.Clone(before.settings), stored: map[uuid.UUID]histories{},
+		settings: maps.Clone(before.settings), erased: map[name]bool{}, erasing: map[name]bool{}, stored: map[uuid.UUID]histories{},
 	}
 	for n, sum := range before.sums {
 		e.sums[n] = []writer.Sum{sum}
 	}
+	maps.Copy(e.erased, before.erased)
 	for _, c := range shared {
 		e.main(place{c, "main"}, accounts)
 	}
@@ -69,7 +72,7 @@ func compare(before, got Shown, shared []uuid.UUID, accounts [][]writer.Step) (a
 	e.importing()
 	e.compareBranches()
 	e.compareContents()
-	return e.acked, e.problems
+	return e
 }
 
 func (e *expected) problem(t Trouble, format string, args ...any) {
@@ -125,7 +128,7 @@ func (e *expected) follow(steps []writer.Step) {
 			}
 			e.do(s)
 		case writer.Begun:
-			if !settled(steps[i+1:]) {
+			if s.Op == writer.Erase || !settled(steps[i+1:]) { // an erase that was busy may have come far enough
 				e.going(s, steps[i+1:])
 			}
 		}
@@ -171,6 +174,8 @@ func (e *expected) do(s writer.Step) {
 		}
 	case writer.Replace:
 		e.sums[name{s.Context, s.Messages[0].ID}] = []writer.Sum{s.Messages[0].Sum}
+	case writer.Erase:
+		e.erased[name{s.Context, s.Messages[0].ID}] = true
 	case writer.New:
 		e.branches[at] = nil
 	case writer.Fork:
@@ -228,6 +233,8 @@ func (e *expected) going(s writer.Step, later []writer.Step) {
 	case writer.Replace:
 		n := name{s.Context, s.Messages[0].ID}
 		e.sums[n] = append(slices.Clone(e.sums[n]), s.Messages[0].Sum)
+	case writer.Erase:
+		e.erasing[name{s.Context, s.Messages[0].ID}] = true
 	case writer.New:
 		e.doIf(there(now), s)
 	case writer.Fork, writer.Rename:
@@ -326,7 +333,15 @@ func (e *expected) compareHistory(at place, h histories, got []uuid.UUID) {
 
 // compareContents compares bodies, and the configuration.
 func (e *expected) compareContents() {
+	for n := range e.got.erased {
+		if !e.erased[n] && !e.erasing[n] {
+			e.problem(Lost, "context %s, message %s: nobody erased it", n.context, n.id)
+		}
+	}
 	for n, sum := range e.got.sums {
+		if e.erased[n] {
+			e.problem(Invented, "context %s, message %s can be read, and was erased", n.context, n.id)
+		}
 		if !slices.Contains(e.sums[n], sum) {
 			e.problem(Altered, "context %s, message %s: its sum is %s, and should be %v", n.context, n.id, sum, e.sums[n])
 		}

@@ -40,6 +40,7 @@ type setting struct {
 type Shown struct {
 	branches map[place][]uuid.UUID
 	sums     map[name]writer.Sum
+	erased   map[name]bool
 	settings map[setting]string
 	Messages int // on all branches
 }
@@ -60,7 +61,7 @@ func Look(ctx context.Context, dir string) (Shown, error) {
 
 // read reads every branch of every context. Problems are what cannot be read.
 func read(ctx context.Context, s *ctxdir.Store) (Shown, []Problem, error) {
-	shown := Shown{branches: map[place][]uuid.UUID{}, sums: map[name]writer.Sum{}, settings: map[setting]string{}}
+	shown := Shown{branches: map[place][]uuid.UUID{}, sums: map[name]writer.Sum{}, erased: map[name]bool{}, settings: map[setting]string{}}
 	var problems []Problem
 	for id, err := range s.IDs() {
 		if err != nil {
@@ -123,12 +124,15 @@ func (s *Shown) take(ctx context.Context, at place, m *ctxdir.Message) *Problem 
 		return &Problem{Unreadable, fmt.Sprintf("%s, position %d, message %s: %v", at, position, m.ID, what)}
 	}
 	switch {
+	case m.Position != int64(position):
+		return fail(fmt.Sprintf("it tells position %d", m.Position))
+	case errors.Is(m.Unavailable, ctxdir.ErrErased):
+		s.erased[name{at.context, m.ID}] = true
+		return nil
 	case m.Unavailable != nil:
 		return fail(m.Unavailable)
 	case m.Edited:
 		return fail("it is said to be edited")
-	case m.Position != int64(position):
-		return fail(fmt.Sprintf("it tells position %d", m.Position))
 	}
 	body, err := m.Body(ctx)
 	if err != nil {
@@ -138,8 +142,8 @@ func (s *Shown) take(ctx context.Context, at place, m *ctxdir.Message) *Problem 
 	return nil
 }
 
-// same tells what another look at the same store shows differently.
-func (s *Shown) same(again Shown) (problems []Problem) {
+// same tells what another look at the same store shows differently. Messages that were being erased may be erased then.
+func (s *Shown) same(again Shown, erasing map[name]bool) (problems []Problem) {
 	for at, ids := range s.branches {
 		if other, ok := again.branches[at]; !ok || !slices.Equal(ids, other) {
 			why := fmt.Sprintf("%s showed %d messages before the repair, %d others after it", at, len(ids), len(other))
@@ -147,8 +151,13 @@ func (s *Shown) same(again Shown) (problems []Problem) {
 		}
 	}
 	for n, sum := range s.sums {
-		if again.sums[n] != sum {
+		if again.sums[n] != sum && !(erasing[n] && again.erased[n]) {
 			problems = append(problems, Problem{Altered, fmt.Sprintf("context %s, message %s is another one after the repair", n.context, n.id)})
+		}
+	}
+	for n := range s.erased {
+		if _, ok := again.sums[n]; ok {
+			problems = append(problems, Problem{Invented, fmt.Sprintf("context %s, message %s was erased before the repair", n.context, n.id)})
 		}
 	}
 	for k, value := range s.settings {

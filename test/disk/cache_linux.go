@@ -108,8 +108,8 @@ var logMagic = []byte{0xfe, 0xed, 0xba, 0xbe}
 // refuses decides whether a write fails. One to the log of XFS does not: the padding of the log can contain text that
 // was in memory before, and XFS shuts down when it cannot write its log.
 func (d *cache) refuses(p []byte) bool {
-	return d.faults.Of != "" && bytes.Contains(p, []byte(d.faults.Of)) && !bytes.HasPrefix(p, logMagic) &&
-		d.random.Float64() < d.faults.Share
+	holds := func(text string) bool { return bytes.Contains(p, []byte(text)) }
+	return slices.ContainsFunc(d.faults.Of, holds) && !bytes.HasPrefix(p, logMagic) && d.random.Float64() < d.faults.Share
 }
 
 // flush makes certain what was written.

@@ -86,7 +86,7 @@ func TestCut(t *testing.T) {
 // TestFail: a refused write leaves nothing, and others succeed, writes to the log of XFS among them.
 func TestFail(t *testing.T) {
 	d := open(t, 4)
-	d.fail(Faults{Of: "xyz", Share: 0.5, Seed: 1})
+	d.fail(Faults{Of: []string{"abc", "xyz"}, Share: 0.5, Seed: 1})
 	marked := append([]byte("-xyz-"), block('m')[5:]...)
 	refused := 0
 	for range 100 {

@@ -54,11 +54,11 @@ type Cut struct {
 	Error           string
 }
 
-// Faults says which writes fail with EIO: those that hold the text Of, this share of them. Nothing of such a write
+// Faults says which writes fail with EIO: those that hold one of the texts, this share of them. Nothing of such a write
 // reaches the disk. A write is whatever the file system hands over in one piece: other files' blocks beside the text
 // fail with it.
 type Faults struct {
-	Of    string // "" for no fault
+	Of    []string // none for no fault
 	Share float64
 	Seed  uint64
 }

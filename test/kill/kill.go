@@ -116,7 +116,9 @@ func (l *life) round(ctx context.Context, o Options, random *rand.Rand) (audit.O
 	if err := ctx.Err(); err != nil {
 		return audit.Outcome{}, err
 	}
-	out, err := audit.Audit(ctx, filepath.Join(l.dir, "store"), audit.Round{Before: l.shown, Shared: l.shared, Accounts: crew.Accounts()})
+	out, err := audit.Audit(ctx, filepath.Join(l.dir, "store"), audit.Round{
+		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Bare: random.IntN(5) == 0,
+	})
 	l.shown = out.Shown
 	return out, err
 }

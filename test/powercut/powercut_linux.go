@@ -6,7 +6,7 @@
 // XFS know one, btrfs does not yet): the disk keeps what it has, and the file system loses what it has not written, its
 // log with it or not.
 //
-// Besides, the disk can refuse some of the writes that hold journal records. A writer that is told of it ends, and
+// Besides, the disk can refuse some of the writes that hold records of logs, segments or blobs. A writer that is told of it ends, and
 // another one begins in its place: to that the kernel does not report the error again.
 //
 // In neither case does a disk lie: what was flushed stays. The writers are on a system that goes on, so they see
@@ -30,8 +30,8 @@ import (
 
 const imageSize = 4 << 30 // with holes
 
-// record is what stands at the beginning of each record of a journal.
-const record = `{"chain":"`
+// kept are texts in what must not get lost: at the beginning of each record of a log, of a segment, and of a blob.
+var kept = []string{`{"chain":"`, "ctxsegm1", "ctxblob1"}
 
 // patience is how long writers have to notice that there is no disk any more.
 const patience = 20 * time.Second
@@ -44,7 +44,7 @@ type Options struct {
 	Writers int
 	Longest time.Duration // that writers work until the cut
 	Seed    uint64
-	Refuse  float64 // the share of writes with journal records in them that the disk refuses
+	Refuse  float64 // the share of writes to logs, segments and blobs that the disk refuses
 	Keep    bool    // a copy of the image as the cut left it, before it is mounted
 	Logf    func(format string, args ...any)
 }
@@ -183,7 +183,7 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 	}
 	defer crew.Kill()
 	if l.o.Refuse > 0 {
-		err := l.disk.Fail(disk.Faults{Of: record, Share: l.o.Refuse, Seed: l.random.Uint64()})
+		err := l.disk.Fail(disk.Faults{Of: kept, Share: l.o.Refuse, Seed: l.random.Uint64()})
 		if err != nil {
 			return audit.Outcome{}, err
 		}
@@ -213,7 +213,7 @@ func (l *life) cut(ctx context.Context, w way, tally *Tally) (audit.Outcome, err
 		return audit.Outcome{Problems: []audit.Problem{{Trouble: audit.Unreadable, Detail: err.Error()}}}, nil
 	}
 	out, err := audit.Audit(ctx, l.path("mnt/store"), audit.Round{
-		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Cut: cut.At, Faults: l.o.Refuse > 0,
+		Before: l.shown, Shared: l.shared, Accounts: crew.Accounts(), Cut: cut.At, Faults: l.o.Refuse > 0, Bare: l.random.IntN(5) == 0,
 	})
 	l.shown = out.Shown
 	return out, err

@@ -43,7 +43,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-// TestRefusedWrites cuts the power of a disk that refuses some writes of journals. Nobody is told of one twice, and
+// TestRefusedWrites cuts the power of a disk that refuses some writes of logs, segments and blobs. Nobody is told of one twice, and
 // nothing that was acknowledged behind it is lost.
 func TestRefusedWrites(t *testing.T) {
 	for _, fs := range []string{"ext4", "xfs"} {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -85,9 +86,9 @@ func reader(ctx context.Context, dir string) error {
 	return <-failed
 }
 
-// passing reports whether an error is about what others remove meanwhile.
+// passing reports whether an error is about what others remove or erase meanwhile.
 func passing(err error) bool {
-	return errors.Is(err, ctxdir.ErrNotExist)
+	return errors.Is(err, ctxdir.ErrNotExist) || errors.Is(err, ctxdir.ErrErased)
 }
 
 // lookAt reads a whole store. Contexts, branches and messages may go meanwhile.
@@ -144,7 +145,7 @@ func stay(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 				return err
 			}
 			for _, m := range last {
-				if read.Add(1); m.Unavailable == nil {
+				if read.Add(1); m.Unavailable == nil || errors.Is(m.Unavailable, ctxdir.ErrErased) {
 					continue
 				}
 				if missed[m.ID] {
@@ -169,6 +170,7 @@ func readContext(ctx context.Context, s *ctxdir.Store, sum ctxdir.Summary) error
 		return err
 	}
 	read.Add(int64(len(last)))
+	last = slices.DeleteFunc(last, func(m *ctxdir.Message) bool { return errors.Is(m.Unavailable, ctxdir.ErrErased) })
 	_, err = ctxdir.ResolveAll(ctx, last)
 	return err
 }

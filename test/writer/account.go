@@ -21,6 +21,7 @@ const (
 	Append    Op = "append"    // Messages to Branch; done, they have Positions
 	Burst     Op = "burst"     // the same by several goroutines at once: each message is placed by itself
 	Replace   Op = "replace"   // the message of an id
+	Erase     Op = "erase"     // the message of an id
 	New       Op = "new"       // Branch
 	Fork      Op = "fork"      // To begins with the first At messages of Branch
 	Rename    Op = "rename"    // Branch to To
@@ -31,7 +32,7 @@ const (
 	Delete    Op = "delete"    // Context
 	Import    Op = "import"    // Messages in Path to a context that is known when it is done
 	Migrate   Op = "migrate"   // Messages in Path to Context
-	Tidy      Op = "tidy"      // Value: fold, archive, unarchive, externalise, collect or reopen
+	Tidy      Op = "tidy"      // Value: seal, archive, unarchive, externalise, collect or reopen
 )
 
 // State says how far a step has come.

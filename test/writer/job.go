@@ -3,7 +3,7 @@
 //
 // So that what a store must show afterwards is known without an order between writers, each has branches and contexts
 // of its own, which it forks, rewinds, renames, replaces in and removes; and all append to the branch "main" of the
-// contexts that they share, where nobody does anything else. Folding, archiving and collecting concern everybody's.
+// contexts that they share, where nobody does anything else. Sealing, archiving and collecting concern everybody's.
 package writer
 
 import (

@@ -2,9 +2,11 @@ package writer
 
 import (
 	"encoding/json"
+	"errors"
 	"sync"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 )
 
 // drafts makes n messages of the role of s.
@@ -92,32 +94,58 @@ func (w *worker) burst() error {
 
 // replace gives one of the writer's own messages another body.
 func (w *worker) replace() error {
+	c, b, m, err := w.message()
+	if m == nil {
+		return err
+	}
+	next := body(w.random, said{Role: "assistant", By: w.Name, Alone: true})
+	s := Step{Op: Replace, Context: c.ID(), Branch: b.Name(), Messages: []Message{{m.ID, SumOf(next), m.Position}}}
+	return w.step(s, func(*Step) error {
+		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.WithShared())
+	})
+}
+
+// erase erases one of the writer's own messages.
+func (w *worker) erase() error {
+	c, b, m, err := w.message()
+	if m == nil {
+		return err
+	}
+	s := Step{Op: Erase, Context: c.ID(), Branch: b.Name(), Messages: []Message{{ID: m.ID, Position: m.Position}}}
+	return w.step(s, func(*Step) error {
+		_, err := w.store.Erase(w.ctx, c.ID(), []uuid.UUID{m.ID}, ctxdir.RemoveOptions{Shared: true})
+		return err
+	})
+}
+
+// message is one that only this writer changes. nil: there is none.
+func (w *worker) message() (*ctxdir.Context, *ctxdir.Branch, *ctxdir.Message, error) {
 	c, b, err := w.branch()
 	if b == nil {
-		return err
+		return nil, nil, nil, err
 	}
 	n, err := b.Len(w.ctx)
 	if err != nil || n == 0 {
-		return err
+		return nil, nil, nil, err
 	}
 	at := w.random.Int64N(n)
 	found, err := b.Range(w.ctx, at, at+1)
 	if err != nil {
-		return err
+		return nil, nil, nil, err
 	}
 	m := found[0]
+	if errors.Is(m.Unavailable, ctxdir.ErrErased) {
+		return nil, nil, nil, nil
+	}
+	if m.Unavailable != nil {
+		return nil, nil, nil, m.Unavailable
+	}
 	var whose struct {
 		By    string `json:"by"`
 		Alone bool   `json:"alone"`
 	}
-	if m.Unavailable != nil {
-		return m.Unavailable
-	}
 	if err := json.Unmarshal(m.Stored, &whose); err != nil || whose.By != w.Name || !whose.Alone {
-		return err // of the branch that it was forked from
+		return nil, nil, nil, err // of the branch that it was forked from
 	}
-	next := body(w.random, said{Role: "assistant", By: w.Name, Alone: true})
-	return w.step(Step{Op: Replace, Context: c.ID(), Branch: b.Name(), Messages: []Message{{m.ID, SumOf(next), at}}}, func(*Step) error {
-		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.WithShared())
-	})
+	return c, b, m, nil
 }

@@ -16,9 +16,9 @@ func (w *worker) tidy(what string, c *ctxdir.Context, do func() error) error {
 	return w.step(s, func(*Step) error { return do() })
 }
 
-func (w *worker) fold() error {
+func (w *worker) seal() error {
 	c := w.anyContext()
-	return w.tidy("fold", c, func() error { return c.Fold(w.ctx) })
+	return w.tidy("seal", c, func() error { return c.Seal(w.ctx) })
 }
 
 func (w *worker) archive() error {

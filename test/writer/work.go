@@ -45,10 +45,10 @@ func work(j Job) error {
 	return errors.Join(err, a.write(w.at))
 }
 
-// open opens the store and its contexts. Journals are folded early, so that there are many folds.
+// open opens the store and its contexts. Logs are sealed early, so that there are many seals and merges.
 func (w *worker) open() (err error) {
-	fold := int64(16<<10) << w.random.IntN(6)
-	if w.store, err = ctxdir.Open(w.Store, ctxdir.WithFoldBytes(fold), ctxdir.WithTextThreshold(int64(1<<10)<<w.random.IntN(6))); err != nil {
+	length := int64(16<<10) << w.random.IntN(6)
+	if w.store, err = ctxdir.Open(w.Store, ctxdir.WithSealBytes(length), ctxdir.WithTextThreshold(int64(1<<10)<<w.random.IntN(6))); err != nil {
 		return err
 	}
 	w.shared, w.own = nil, nil
@@ -75,7 +75,7 @@ func (w *worker) open() (err error) {
 	return nil
 }
 
-// close lets go of everything, which folds what was appended.
+// close lets go of everything, which seals what was appended.
 func (w *worker) close() error {
 	var errs []error
 	for _, c := range append(w.shared, w.own...) {
@@ -89,11 +89,11 @@ var operations = []struct {
 	weight int
 	do     func(*worker) error
 }{
-	{24, (*worker).appendShared}, {5, (*worker).burst}, {24, (*worker).appendOwn}, {10, (*worker).replace},
+	{24, (*worker).appendShared}, {5, (*worker).burst}, {24, (*worker).appendOwn}, {10, (*worker).replace}, {2, (*worker).erase},
 	{4, (*worker).fork}, {3, (*worker).forkShared}, {3, (*worker).rename}, {3, (*worker).rewind}, {3, (*worker).remove},
 	{2, (*worker).newBranch},
 	{4, (*worker).configure}, {2, (*worker).create}, {1, (*worker).delete}, {2, (*worker).importFile}, {1, (*worker).migrate},
-	{2, (*worker).fold}, {2, (*worker).archive}, {1, (*worker).unarchive}, {1, (*worker).externalise},
+	{2, (*worker).seal}, {2, (*worker).archive}, {1, (*worker).unarchive}, {1, (*worker).externalise},
 	{2, (*worker).collect}, {1, (*worker).reopen},
 }
 

@@ -28,7 +28,7 @@ interface Disk {
 }
 
 const kinds: Record<string, string> = {
-  messages: 'Messages', journals: 'Journals', index: 'Index', packs: 'Archived messages', blobs: 'Payloads', trash: 'Trash', derived: 'Search and caches',
+  messages: 'Message files', logs: 'Newest records', segments: 'Sealed records', blobs: 'Payloads', trash: 'Trash', derived: 'Search and caches',
   other: 'Metadata and locks',
 };
 

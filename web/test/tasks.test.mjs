@@ -355,7 +355,7 @@ describe('tasks', { skip, timeout: 3_600_000 }, () => {
       },
     });
     task('sees sizes, and what archive would free', {
-      pointer: async () => { await at('/health', '.finding'); await seen('Messages', '.room'); await seen('ctxtool archive --all', '.room'); },
+      pointer: async () => { await at('/health', '.finding'); await seen('Message files', '.room'); await seen('ctxtool archive --all', '.room'); },
     });
     task('sees what a model would get', {
       pointer: async () => { await conversation(); await click('link', 'Assemble'); await page.locator('.item').first().waitFor(); await seen(/of 4,000 tokens/); },

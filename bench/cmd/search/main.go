@@ -3,7 +3,7 @@
 //	go run ./cmd/search [-out FILE] [-dir FOLDER] [-n MESSAGES] [-searches N] [-context MESSAGES] [-archive] [-store FOLDER]
 //
 // The messages are those of the test data, and of the folder that CTXDIR_TEST_DATA names, again and again. With -archive
-// they are in packs, which need a tenth of the disk. With -store, the store is made once, stays, and is measured again.
+// they have no files, which takes a tenth of the disk. With -store, the store is made once, stays, and is measured again.
 package main
 
 import (

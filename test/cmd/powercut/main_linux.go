@@ -48,7 +48,7 @@ func run(ctx context.Context) (err error) {
 	flag.IntVar(&o.Writers, "writers", 4, "processes at work at once")
 	flag.DurationVar(&o.Longest, "longest", 1200*time.Millisecond, "how long they work at most until the cut")
 	flag.Uint64Var(&o.Seed, "seed", uint64(began.UnixNano()), "of what writers do, when the power is cut, and what is lost")
-	flag.Float64Var(&o.Refuse, "refuse", 0, "the `SHARE` of writes with journal records that the disk refuses, 0 to 1")
+	flag.Float64Var(&o.Refuse, "refuse", 0, "the `SHARE` of writes to logs, segments and blobs that the disk refuses, 0 to 1")
 	flag.BoolVar(&o.Keep, "keep", false, "copy each image before it is mounted again")
 	flag.Parse()
 	for name := range strings.SplitSeq(*fs, ",") {
@@ -79,7 +79,7 @@ func run(ctx context.Context) (err error) {
 
 func report(tallies []*powercut.Tally, o powercut.Options, took time.Duration) {
 	fmt.Printf("# Power cuts\n\n%d writers, up to %s to a cut; a new file system every %d cuts; "+
-		"%g %% of the journal's writes refused; seed %d; %s.\n\n",
+		"%g %% of the writes to logs, segments and blobs refused; seed %d; %s.\n\n",
 		o.Writers, o.Longest, o.Life, 100*o.Refuse, o.Seed, took.Round(time.Second))
 	fmt.Printf("*Not flushed* are blocks of 4 KiB in the disk's cache at the cuts, *lost* those of them that the disk lost.\n\n")
 	fmt.Printf("| file system | cut | not flushed | lost | refused writes | not mounted |%s\n"+

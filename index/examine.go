@@ -1,0 +1,145 @@
+package index
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/journal"
+)
+
+// Examine is [Index.Problems] after a look at every file. With data it reads every byte of the segments, too, and returns
+// which of those that can be used have a damaged part. Logs are read as a whole at any time.
+func (ix *Index) Examine(ctx context.Context, data bool) (all, parts []Problem, err error) {
+	segs, err := ix.held()
+	if err != nil {
+		return nil, nil, err
+	}
+	defer segs.release()
+	for _, o := range segs.all {
+		err := o.need()
+		if err == nil && data {
+			err = o.verify()
+		}
+		if cerr := ctx.Err(); cerr != nil {
+			return nil, nil, cerr
+		}
+		if err == nil || o.failure() != nil || errors.Is(err, fs.ErrNotExist) { // another segment may have taken its place
+			continue
+		}
+		if !errors.Is(err, ErrDamaged) {
+			return nil, nil, err
+		}
+		parts = append(parts, Problem{File: o.name.File(), From: o.name.From, To: o.name.To, Detail: err.Error()})
+	}
+	if all, err = ix.Problems(); err != nil {
+		return nil, nil, err
+	}
+	missing, err := ix.missingNext()
+	return slices.Concat(all, missing), parts, err
+}
+
+// verify reads a segment, which is open, and returns what is damaged.
+func (o *openSegment) verify() (err error) {
+	parts := 0
+	for d := range o.Verify() {
+		if parts++; parts == 1 {
+			err = fmt.Errorf("%s, %d bytes from byte %d on: %w", d.Part, d.Size, d.Offset, d.Err)
+		}
+	}
+	if parts > 1 {
+		err = fmt.Errorf("%d parts of it: %w", parts, err)
+	}
+	return err
+}
+
+// missingNext finds that the log is gone which continues the newest one.
+func (ix *Index) missingNext() (found []Problem, err error) {
+	err = ix.viewLogs(func(s *state) {
+		if len(s.logs) == 0 || s.newest().Next() == "" {
+			return
+		}
+		next := s.newest().Next()
+		if _, err := ix.dir.Logs.Lstat(next); errors.Is(err, fs.ErrNotExist) && s.newest().IsThere() {
+			found = append(found, Problem{From: s.at.Seq + 1, Detail: "the newest log, " + next + ", is missing"})
+		}
+	})
+	return found, err
+}
+
+// Strays returns the paths, in the folder of the context, of the logs and segments that are no part of the history: another
+// one has them. What a crash left beside what took its place is no stray; see [Index.Tidy].
+func (ix *Index) Strays() (strays []string, err error) {
+	all, err := ix.held()
+	if err != nil {
+		return nil, err
+	}
+	defer all.release()
+	ends, err := all.ends()
+	if err != nil {
+		return nil, err
+	}
+	logs, err := ix.otherLogs()
+	if err != nil {
+		return nil, err
+	}
+	for _, name := range logs {
+		sealed, err := ix.isBetween(name, ends)
+		if errors.Is(err, fs.ErrNotExist) { // it is blank
+			continue
+		}
+		if err != nil {
+			return nil, err
+		}
+		if !sealed {
+			strays = append(strays, name)
+		}
+	}
+	for e, err := range ix.dir.Segments.ReadDir(".") {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, ok := archive.ParseName(e.Name())
+		if ok && !all.have(n) {
+			strays = append(strays, ctxfolder.Segments+"/"+e.Name())
+		}
+	}
+	return strays, nil
+}
+
+// ends returns the places at which segments begin or end, or did before they were merged.
+func (x *segments) ends() (map[journal.Spot]bool, error) {
+	ends := map[journal.Spot]bool{}
+	for _, o := range x.all {
+		err := o.need()
+		if errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
+			continue
+		}
+		var joints []journal.Spot
+		if err == nil {
+			joints, err = o.Joints()
+		}
+		if err != nil {
+			return nil, err
+		}
+		for _, at := range append(joints, o.From(), o.To()) {
+			ends[at] = true
+		}
+	}
+	return ends, nil
+}
+
+// have reports whether a segment is one of these, or contained in one.
+func (x *segments) have(n archive.Name) bool {
+	return slices.ContainsFunc(x.all, func(o *openSegment) bool {
+		in, err := o.contains(n)
+		return o.name == n || in || err != nil
+	})
+}

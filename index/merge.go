@@ -1,0 +1,283 @@
+package index
+
+import (
+	"errors"
+	"io/fs"
+	"slices"
+
+	"github.com/ctxdir/ctxdir/archive"
+)
+
+const (
+	// together is how many neighbours of about the same size become one archive.
+	together = 8
+	// most bounds the envelopes of a segment, in bytes: what an erasure rewrites.
+	most = 64 << 20
+)
+
+// level is the size of a segment, as a power of 8.
+func level(bytes int64) (n int) {
+	for bytes >= together*1<<10 {
+		bytes /= together
+		n++
+	}
+	return n
+}
+
+// Merge makes one segment of eight neighbours of a level, until there are none. It removes what a crash left over. The
+// caller holds the lock for sealing.
+//
+// Crash order: the segment is durable under its name before those that it contains go. While both are there, the larger
+// one counts.
+func (ix *Index) Merge(o archive.Options) error {
+	for {
+		all, err := ix.held()
+		if err != nil {
+			return err
+		}
+		var from, n int
+		for _, o := range all.all {
+			err = errors.Join(err, o.need())
+		}
+		if err == nil {
+			from, n = due(all.all)
+		}
+		if n > 0 {
+			err = ix.merge(all.all[from:from+n], o)
+		}
+		all.release()
+		if errors.Is(err, archive.ErrDamaged) {
+			err, n = nil, 0 // a merge could not tell what is missing
+		}
+		if err != nil || n == 0 {
+			return errors.Join(err, ix.clear())
+		}
+	}
+}
+
+// held returns the segments of the folder, for one more user.
+func (ix *Index) held() (all *segments, err error) {
+	ix.advance.Lock()
+	err = ix.current()
+	ix.advance.Unlock()
+	if err == nil {
+		err = ix.view(func(s *state) {
+			all = s.segments
+			all.hold()
+		})
+	}
+	return all, err
+}
+
+// due returns the oldest neighbours that are to become one.
+func due(all []*openSegment) (from, n int) {
+	for i := 0; i+together <= len(all); i++ {
+		sum := all[i].Bytes()
+		same := true
+		for _, o := range all[i+1 : i+together] {
+			sum += o.Bytes()
+			same = same && level(o.Bytes()) <= level(all[i].Bytes())
+		}
+		if same && sum <= most {
+			return i, together
+		}
+	}
+	return 0, 0
+}
+
+func (ix *Index) merge(in []*openSegment, o archive.Options) error {
+	if len(in) == 1 {
+		o.Edition = in[0].name.Edition + 1
+	}
+	w, err := archive.Create(ix.dir.Segments, ix.dir.Context, o)
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	last := in[len(in)-1]
+	state, err := last.State()
+	if err != nil {
+		return err
+	}
+	plain := make([]*archive.Segment, len(in))
+	for i := range in {
+		plain[i] = in[i].Segment
+	}
+	x := archive.Rewrite{}
+	if err := x.Run(w, plain); err != nil {
+		return err
+	}
+	file, _, err := w.Commit(in[0].From(), last.To(), state)
+	if err != nil {
+		return err
+	}
+	return ix.replaceSegments(in, file)
+}
+
+// replaceSegments takes a segment in the place of those that it contains, and removes those.
+func (ix *Index) replaceSegments(in []*openSegment, file string) error {
+	now, err := openSegmentIn(ix.dir, file)
+	if err != nil {
+		return err
+	}
+	defer now.release()
+	ix.advance.Lock()
+	ix.mu.Lock()
+	if s := ix.state; s != nil {
+		if i := slices.Index(s.segments.all, in[0]); i >= 0 && i+len(in) <= len(s.segments.all) && s.segments.all[i+len(in)-1] == in[len(in)-1] {
+			s.setSegments(slices.Concat(s.segments.all[:i], []*openSegment{now}, s.segments.all[i+len(in):]))
+		} // else it was read anew meanwhile
+	}
+	ix.mu.Unlock()
+	ix.advance.Unlock()
+	for _, o := range in {
+		if err := ix.removeSegment(o.name.File()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (ix *Index) removeSegment(file string) error {
+	if err := ix.dir.Segments.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	return nil
+}
+
+// clear removes segments that others contain: parts, and older editions, and logs that segments contain. What another
+// history has stays.
+//
+// Crash order: a process may have been killed after it gave a segment its name, and before that was durable. So the names are
+// durable before anything goes.
+func (ix *Index) clear() error {
+	all, err := ix.held()
+	if err != nil {
+		return err
+	}
+	defer all.release()
+	var rest []string
+	for e, err := range ix.dir.Segments.ReadDir(".") {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		n, ok := archive.ParseName(e.Name())
+		if !ok {
+			continue
+		}
+		for _, o := range all.all {
+			in, err := o.contains(n)
+			if err != nil {
+				return err
+			}
+			if in {
+				rest = append(rest, e.Name())
+			}
+		}
+	}
+	logs, err := ix.sealedLogs(all)
+	if err != nil || len(rest)+len(logs) == 0 {
+		return err
+	}
+	if err := ix.dir.Segments.SyncDir("."); err != nil {
+		return err
+	}
+	for _, file := range rest {
+		if err := ix.removeSegment(file); err != nil {
+			return err
+		}
+	}
+	for _, name := range logs {
+		if err := ix.dir.Logs.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	return nil
+}
+
+// contains reports whether a segment has all that another one has: it is a newer edition of it, or was merged from it.
+func (o *openSegment) contains(n archive.Name) (bool, error) {
+	is := o.name
+	switch {
+	case n == is || n.From < is.From || n.To > is.To:
+		return false, nil
+	case n.From == is.From && n.To == is.To:
+		return n.Chain == is.Chain && n.Edition < is.Edition, nil
+	}
+	if err := o.need(); err != nil {
+		return false, err
+	}
+	joints, err := o.Joints()
+	if err != nil {
+		return false, err
+	}
+	from, to := n.From == is.From, n.To == is.To && n.Chain == is.Chain
+	for _, j := range joints {
+		from = from || j.Seq+1 == n.From
+		to = to || j.Seq == n.To && uint32(j.Chain>>32) == n.Chain
+	}
+	return from && to, nil
+}
+
+// Compress makes segments as large as they may be, and compresses those that are stored. The caller holds the lock for
+// sealing.
+func (ix *Index) Compress(o archive.Options) error {
+	done := map[uint64]bool{} // the ends of segments: what cannot be compressed looks stored once more
+	for {
+		all, err := ix.held()
+		if err != nil {
+			return err
+		}
+		for _, o := range all.all {
+			err = errors.Join(err, o.need())
+		}
+		from, n := 0, 0
+		if err == nil {
+			from, n = loose(all.all, done)
+		}
+		if n > 0 {
+			done[all.all[from+n-1].name.To] = true
+			err = ix.merge(all.all[from:from+n], o)
+		} else if err == nil {
+			err = ix.clear()
+		}
+		all.release()
+		if err != nil || n == 0 {
+			return err
+		}
+	}
+}
+
+// loose returns the oldest neighbours that can become one, or one that is stored and not done.
+func loose(all []*openSegment, done map[uint64]bool) (from, n int) {
+	for from < len(all) {
+		sum := all[from].Bytes()
+		for n = 1; from+n < len(all) && sum+all[from+n].Bytes() <= most; n++ {
+			sum += all[from+n].Bytes()
+		}
+		if n > 1 || sum > 0 && all[from].Size() > sum && !done[all[from].name.To] {
+			return from, n
+		}
+		from++
+	}
+	return 0, 0
+}
+
+// Sizes returns the length of the segments' files, and of the envelopes in them, in bytes.
+func (ix *Index) Sizes() (size, raw int64, err error) {
+	all, err := ix.held()
+	if err != nil {
+		return 0, 0, err
+	}
+	defer all.release()
+	for _, o := range all.all {
+		if err := o.need(); err != nil {
+			return 0, 0, err
+		}
+		size, raw = size+o.Size(), raw+o.Bytes()
+	}
+	return size, raw, nil
+}

@@ -1,0 +1,35 @@
+package engine
+
+import (
+	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/message"
+)
+
+// Item is a record to commit.
+type Item struct {
+	journal.Item
+	Envelope *message.Envelope // of a message, without its content
+	Payload  []byte            // of a payload
+	Sum      blob.Sum          // of a payload
+}
+
+// MessageItem returns the record of a message, or of another version of one, which had was bytes: its canonical envelope is
+// raw.
+func MessageItem(kind journal.Kind, env *message.Envelope, raw []byte, was int64) Item {
+	return Item{Item: journal.Item{Kind: kind, Body: raw, Was: was}, Envelope: env}
+}
+
+func payloadItem(sum blob.Sum, payload []byte) Item {
+	return Item{Item: index.PayloadItem(sum, payload), Payload: payload, Sum: sum}
+}
+
+// append writes records. With group they are one commit. The caller holds the lock, and has brought the handle up to date.
+func (c *Context) append(items []Item, group bool) *index.Commit {
+	plain := make([]journal.Item, len(items))
+	for i := range items {
+		plain[i] = items[i].Item
+	}
+	return c.Index.Append(plain, group)
+}

@@ -1,0 +1,23 @@
+package engine
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/ctxdir/ctxdir/blob"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
+)
+
+// SyncStaged makes a staged context durable, and blobs that were stored without a sync.
+func (s *Store) SyncStaged(id uuid.UUID, blobs map[blob.Sum]bool) error {
+	if err := s.FS.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for sum := range blobs {
+		if durable, err := s.Blobs.Share(sum, true); !durable {
+			return errors.Join(fmt.Errorf("%w: payload %s", ErrDurability, sum), err)
+		}
+	}
+	return SyncTree(s.FS, ctxfolder.StagingFolder(id))
+}

@@ -1,0 +1,46 @@
+package journal
+
+import (
+	"errors"
+	"io"
+	"os"
+
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/message"
+	"github.com/google/uuid"
+)
+
+// CopyTo writes the log, as far as it was read, to another folder, for another store: the begin record names that, and the
+// other records are the same. A damaged begin record stays as it is. CopyTo syncs nothing.
+func (l *Log) CopyTo(dir vfs.FS, store uuid.UUID) error {
+	var begin []byte
+	from := int64(0)
+	if l.state != nil {
+		b := l.begin
+		b.Store = store
+		var err error
+		if begin, err = b.encode(l.from); err != nil {
+			return err
+		}
+		from = l.first
+	}
+	f, err := dir.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	_, err = f.Write(begin)
+	if err == nil {
+		_, err = io.Copy(f, io.NewSectionReader(l.f, from, l.end-from))
+	}
+	if err == nil {
+		_, err = f.Write(blankSpace(space(int64(len(begin)) + l.end - from)))
+	}
+	return errors.Join(err, f.Close())
+}
+
+// After returns the place after a record that follows a place, although no log has it: a segment was written instead.
+func After(at Spot, kind Kind, body []byte) Spot {
+	h := Head{Prev: at.Chain, Seq: at.Seq + 1, Kind: kind, Len: int64(len(body)), Sum: message.Sum(body)}
+	appendRecord(nil, &h, nil)
+	return h.Spot()
+}

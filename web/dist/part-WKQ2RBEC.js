@@ -1,1 +1,0 @@
-import{h as a,i as b}from"./part-Q5YFZH4G.js";import"./part-4BAKJ4PM.js";import"./part-6JS2U74Z.js";import"./part-LI3JG4YX.js";import"./part-2M72MUFZ.js";import"./part-MHHP37C5.js";import"./part-3WEY2AT7.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
