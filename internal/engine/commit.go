@@ -136,6 +136,7 @@ func (tx *Tx) write() (err error) {
 		}
 		tx.items, tx.of = append(tx.items, Item{Item: item}), append(tx.of, nil)
 	}
+	tx.expectFiles()
 	switch {
 	case len(tx.items) > 0:
 		err = tx.append()
@@ -144,9 +145,6 @@ func (tx *Tx) write() (err error) {
 	}
 	if err == nil && (tx.changed || len(tx.durable) > 0) {
 		err = tx.settle()
-	}
-	if len(tx.commits) > 0 {
-		tx.expectFiles()
 	}
 	tx.after = tx.before + uint64(len(tx.items))
 	return err
@@ -215,9 +213,10 @@ func (c *Context) show(m *Metadata) {
 	c.projectSoon()
 }
 
-// expectFiles opens a batch for the files of the new messages. The caller holds the lock.
+// expectFiles opens a batch for the files of the new messages, before others can see these: who waits for files then waits
+// for them, and for those of replaced messages, which come under the lock. The caller holds the lock.
 func (tx *Tx) expectFiles() {
-	if len(tx.lines) == 0 {
+	if len(tx.lines)+len(tx.durable) == 0 {
 		return
 	}
 	folders := make(map[uuid.UUID]string, len(tx.lines))
@@ -234,6 +233,7 @@ func (tx *Tx) expectFiles() {
 func (tx *Tx) finish(err error) error {
 	c := tx.c
 	if len(tx.commits) == 0 {
+		tx.files.end(nil)
 		return err
 	}
 	if err != nil && tx.settled {

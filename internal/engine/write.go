@@ -67,14 +67,10 @@ func (c *Context) catchUp() error {
 			return err
 		}
 	}
-	before, err := c.Index.Metadata()
-	if err == nil {
-		err = c.Index.Prepare()
-	}
-	if err != nil {
+	if err := c.Index.Prepare(); err != nil {
 		return err
 	}
-	if now, err := c.Index.Metadata(); err != nil || now != before {
+	if _, known := c.knownMetadata(); !known { // a seal in the background may have read on before Prepare did
 		if err := c.ReadMetadata(); err != nil {
 			return err
 		}
