@@ -151,7 +151,7 @@ func (s *Shown) same(again Shown, erasing map[name]bool) (problems []Problem) {
 		}
 	}
 	for n, sum := range s.sums {
-		if again.sums[n] != sum && !(erasing[n] && again.erased[n]) {
+		if again.sums[n] != sum && (!erasing[n] || !again.erased[n]) {
 			problems = append(problems, Problem{Altered, fmt.Sprintf("context %s, message %s is another one after the repair", n.context, n.id)})
 		}
 	}

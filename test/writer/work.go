@@ -47,8 +47,9 @@ func work(j Job) error {
 
 // open opens the store and its contexts. Logs are sealed early, so that there are many seals and merges.
 func (w *worker) open() (err error) {
-	length := int64(16<<10) << w.random.IntN(6)
-	if w.store, err = ctxdir.Open(w.Store, ctxdir.WithSealBytes(length), ctxdir.WithTextThreshold(int64(1<<10)<<w.random.IntN(6))); err != nil {
+	sealed := ctxdir.WithSealBytes(int64(16<<10) << w.random.IntN(6))
+	text := ctxdir.WithTextThreshold(int64(1<<10) << w.random.IntN(6))
+	if w.store, err = ctxdir.Open(w.Store, sealed, text); err != nil {
 		return err
 	}
 	w.shared, w.own = nil, nil
