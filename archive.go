@@ -4,7 +4,7 @@ import (
 	"context"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/google/uuid"
 )
 
@@ -30,7 +30,7 @@ type ArchiveResult struct {
 	After    int64 // bytes of them now
 }
 
-func archived(a engine.ArchiveResult) ArchiveResult {
+func archived(a archiving.Result) ArchiveResult {
 	return ArchiveResult{a.Context, a.Messages, a.Stayed, a.Before, a.After}
 }
 
@@ -45,7 +45,7 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 	} else if len(ids) == 0 {
 		return nil, nil
 	}
-	seq := s.e.Archive(ctx, ids, engine.ArchiveOptions{
+	seq := archiving.Archive(ctx, s.e, ids, archiving.Options{
 		OlderThan: o.OlderThan, KeepLast: o.KeepLast, Branch: o.Branch, Progress: o.Progress, DryRun: o.DryRun,
 	})
 	return collect(seq, o.Report, o.Failed, archived)
@@ -53,7 +53,7 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 
 // Unarchive makes the files of all archived messages again. progress may be nil.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
-	r, err := c.e.Unarchive(ctx, progress)
+	r, err := archiving.Unarchive(ctx, c.e, progress)
 	return archived(r), wrap(err)
 }
 
@@ -61,6 +61,6 @@ func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64
 // removed branches. Messages that cannot be read, or that lack a required payload, stay as they are. If interrupted, it
 // leaves each message in one form or the other, and a second call continues. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
-	r, err := c.e.Externalise(ctx, threshold, dryRun)
-	return ArchiveResult{Context: c.ID(), Messages: r.Messages, Before: r.Before, After: r.After}, wrap(err)
+	r, err := archiving.Externalise(ctx, c.e, threshold, dryRun)
+	return archived(r), wrap(err)
 }

@@ -5,6 +5,7 @@ import (
 	"iter"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -45,10 +46,10 @@ type CheckProgress struct {
 	Left     int   // findings that the repair could not mend
 }
 
-func (o CheckOptions) engine() engine.CheckOptions {
-	e := engine.CheckOptions{ReadData: o.ReadData, DryRun: o.DryRun, Adopt: o.Adopt}
+func (o CheckOptions) engine() checking.Options {
+	e := checking.Options{ReadData: o.ReadData, DryRun: o.DryRun, Adopt: o.Adopt}
 	if o.Progress != nil {
-		e.Progress = func(p engine.CheckProgress) { o.Progress(CheckProgress(p)) }
+		e.Progress = func(p checking.Progress) { o.Progress(CheckProgress(p)) }
 	}
 	return e
 }
@@ -59,7 +60,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 	if !o.All && len(o.Contexts) == 0 {
 		return func(func(Finding, error) bool) {}
 	}
-	return each(s.e.Check(ctx, o.Contexts, o.engine()), func(f integrity.Finding) Finding {
+	return each(checking.Check(ctx, s.e, o.Contexts, o.engine()), func(f integrity.Finding) Finding {
 		return Finding{f.Context, string(f.Kind), string(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
 	})
 }
@@ -72,7 +73,7 @@ func (s *Store) Repair(ctx context.Context, o CheckOptions) ([]Finding, error) {
 	if !o.All && len(o.Contexts) == 0 {
 		return nil, nil
 	}
-	return collect(s.e.Repair(ctx, o.Contexts, o.engine()), o.Report, o.Failed, repaired)
+	return collect(checking.Repair(ctx, s.e, o.Contexts, o.engine()), o.Report, o.Failed, repaired)
 }
 
 func repaired(r integrity.Repaired) Finding {
@@ -84,9 +85,9 @@ func repaired(r integrity.Repaired) Finding {
 // only a store that is opened with [WithReadOnly] shows its contexts. RepairStore returns what it did, or nothing if
 // the file is intact. It fails with [ErrFormat] if a newer version of the program made the store.
 func RepairStore(dir string, opts ...Option) ([]Finding, error) {
-	r, done, err := engine.RepairStore(dir, engineOptions(opts)...)
-	if err != nil || !done {
+	done, err := engine.RepairStore(dir, engineOptions(opts)...)
+	if err != nil || done == "" {
 		return nil, wrap(err)
 	}
-	return []Finding{repaired(r)}, nil
+	return []Finding{{Kind: string(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/follow"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 )
 
@@ -49,7 +50,7 @@ func (c *Context) Metadata() *Metadata {
 
 // Summary describes the context as [Store.List] does.
 func (c *Context) Summary() Summary {
-	s := summary(c.e.Summary())
+	s := summary(listing.Summarise(c.e))
 	if s.Problem == nil {
 		s.Problem = wrap(c.e.Problem())
 	}

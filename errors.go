@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 )
@@ -91,7 +92,7 @@ func wrap(err error) error {
 		return engine.Mark(err, wrap(at))
 	}
 	e := &Error{Op: at.Op, Context: at.Context, Branch: at.Branch, ID: at.ID, Path: at.Path, Err: mark(at.Err)}
-	var ambiguous *engine.AmbiguousError
+	var ambiguous *listing.AmbiguousError
 	if errors.As(err, &ambiguous) {
 		e.Matches, e.Err = ambiguous.Matches, engine.Mark(e.Err, ErrAmbiguous)
 	}

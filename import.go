@@ -5,22 +5,22 @@ import (
 	"encoding/json"
 
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/importing"
 	"github.com/google/uuid"
 )
 
 // Importer returns the store in the form that package importer requires: importer.Import(ctx, s.Importer(), path, …)
 // stores the histories of another tool.
-func (s *Store) Importer() importer.Store { return importStore{s.e.Importer()} }
+func (s *Store) Importer() importer.Store { return importStore{s.imports} }
 
 // Imported is the cache of the histories that the store holds completely: pass it as importer.Options.Known, and an
 // import passes over files that did not change since. Save keeps it for later imports, in derived/ of the store. It has
 // no text of messages, and may be lost: then an import reads each file once more. If something was committed to a
 // context since the import, such as an append or a rewind, its files are read again.
-type Imported struct{ i *engine.Imports }
+type Imported struct{ i *importing.Cache }
 
 // Imported reads the cache. A missing or damaged one is empty.
-func (s *Store) Imported() *Imported { return &Imported{s.e.Imports()} }
+func (s *Store) Imported() *Imported { return &Imported{s.imports.Cache()} }
 
 // Has implements [importer.Known].
 func (i *Imported) Has(ctx context.Context, h importer.History) bool { return i.i.Has(ctx, h) }

@@ -5,15 +5,15 @@ import (
 	"iter"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 )
 
 // Orders of a list, for [ListOptions].
 const (
-	OrderUpdated = engine.OrderUpdated // most recently changed first
-	OrderCreated = engine.OrderCreated // newest first
-	OrderSize    = engine.OrderSize    // largest first
-	OrderTitle   = engine.OrderTitle   // by the alphabet, without regard to case
+	OrderUpdated = listing.OrderUpdated // most recently changed first
+	OrderCreated = listing.OrderCreated // newest first
+	OrderSize    = listing.OrderSize    // largest first
+	OrderTitle   = listing.OrderTitle   // by the alphabet, without regard to case
 )
 
 // ListOptions select contexts for [Store.List] and order them. The zero value lists all contexts without a kind, the
@@ -43,5 +43,5 @@ type ListOptions struct {
 // of any process that makes a context meet the conditions is seen by the next list; an edit of metadata.json by hand,
 // within ten seconds.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
-	return each(s.e.List(ctx, engine.ListOptions(o)), summary)
+	return each(s.lists.List(ctx, listing.ListOptions(o)), summary)
 }

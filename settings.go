@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
@@ -61,7 +62,7 @@ func (s *Store) Settings() (Settings, error) {
 }
 
 func settings(e engine.Settings) Settings {
-	o, _ := e.ArchiveOptions()
+	o, _ := archiving.FromSettings(e)
 	s := Settings{
 		TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace(),
 		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Compression: e.Compression,

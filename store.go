@@ -29,13 +29,17 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/importing"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 )
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
-	e *engine.Store
+	e       *engine.Store
+	lists   *listing.Lister
+	imports *importing.Store
 }
 
 // Init opens the store in dir. If there is none, it creates the store, and missing parent folders.
@@ -60,7 +64,7 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 	e.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
 		return erase.MadeFrom(ctx, e, c, messages)
 	})
-	return &Store{e}, nil
+	return &Store{e, listing.New(e), importing.New(e)}, nil
 }
 
 // Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts
@@ -81,7 +85,10 @@ func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error)
 
 // Close releases the store, and the contexts that [Store.Use] keeps open; it waits for running calls of Use. Close
 // other contexts first.
-func (s *Store) Close() error { return wrap(s.e.Close()) }
+func (s *Store) Close() error {
+	s.lists.Close()
+	return wrap(s.e.Close())
+}
 
 // StoreInfo describes a store.
 type StoreInfo struct {
@@ -144,7 +151,7 @@ func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) 
 // context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], with [ErrInvalid] for an
 // empty ref, or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
-	id, err := s.e.Resolve(ref)
+	id, err := s.lists.Resolve(ref)
 	return id, wrap(err)
 }
 
@@ -169,7 +176,7 @@ type Summary struct {
 	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
-func summary(e engine.Summary) Summary {
+func summary(e listing.Summary) Summary {
 	return Summary{
 		ID: e.ID, Title: e.Title, Labels: e.Labels, Kind: e.Kind, ExternalID: e.ExternalID, Model: e.Model,
 		Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,

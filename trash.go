@@ -7,6 +7,7 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -103,7 +104,7 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
 		options.Grace = 0
 	}
 	if o.Archived != nil {
-		options.Archived = func(r engine.ArchiveResult) { o.Archived(archived(r)) }
+		options.Archived = func(r archiving.Result) { o.Archived(archived(r)) }
 	}
 	if o.IfDue {
 		return nil, wrap(trash.CollectIfDue(ctx, s.e, options))

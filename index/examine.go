@@ -9,7 +9,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/journal"
 )
 
 // Examine is [Index.Problems] after a look at every file. With data it reads every byte of the segments, too, and returns
@@ -21,10 +20,11 @@ func (ix *Index) Examine(ctx context.Context, data bool) (all, parts []Problem, 
 	}
 	defer segs.release()
 	for _, o := range segs.all {
-		err := o.need()
-		if err == nil && data {
-			err = o.verify()
+		need := o.need
+		if data {
+			need = o.needWhole
 		}
+		err := need()
 		if cerr := ctx.Err(); cerr != nil {
 			return nil, nil, cerr
 		}
@@ -43,8 +43,11 @@ func (ix *Index) Examine(ctx context.Context, data bool) (all, parts []Problem, 
 	return slices.Concat(all, missing), parts, err
 }
 
-// verify reads a segment, which is open, and returns what is damaged.
-func (o *openSegment) verify() (err error) {
+// needWhole is need that reads every byte, and returns what is damaged.
+func (o *openSegment) needWhole() (err error) {
+	if err := o.need(); err != nil {
+		return err
+	}
 	parts := 0
 	for d := range o.Verify() {
 		if parts++; parts == 1 {
@@ -79,24 +82,13 @@ func (ix *Index) Strays() (strays []string, err error) {
 		return nil, err
 	}
 	defer all.release()
-	ends, err := all.ends()
+	logs, err := ix.besides(all)
 	if err != nil {
 		return nil, err
 	}
-	logs, err := ix.otherLogs()
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range logs {
-		sealed, err := ix.isBetween(name, ends)
-		if errors.Is(err, fs.ErrNotExist) { // it is blank
-			continue
-		}
-		if err != nil {
-			return nil, err
-		}
-		if !sealed {
-			strays = append(strays, name)
+	for _, o := range logs {
+		if o.is == besideStray {
+			strays = append(strays, o.name)
 		}
 	}
 	for e, err := range ix.dir.Segments.ReadDir(".") {
@@ -112,28 +104,6 @@ func (ix *Index) Strays() (strays []string, err error) {
 		}
 	}
 	return strays, nil
-}
-
-// ends returns the places at which segments begin or end, or did before they were merged.
-func (x *segments) ends() (map[journal.Spot]bool, error) {
-	ends := map[journal.Spot]bool{}
-	for _, o := range x.all {
-		err := o.need()
-		if errors.Is(err, ErrDamaged) || errors.Is(err, fs.ErrNotExist) {
-			continue
-		}
-		var joints []journal.Spot
-		if err == nil {
-			joints, err = o.Joints()
-		}
-		if err != nil {
-			return nil, err
-		}
-		for _, at := range append(joints, o.From(), o.To()) {
-			ends[at] = true
-		}
-	}
-	return ends, nil
 }
 
 // have reports whether a segment is one of these, or contained in one.

@@ -52,6 +52,7 @@ type rescue struct {
 	Rescuer
 	ix       *Index
 	suspects map[string]bool
+	beside   []string // logs that the history does not read
 }
 
 // rescued is a segment, or what is left of one.
@@ -73,6 +74,9 @@ func (r *rescue) segments() error {
 		return err
 	}
 	defer all.release()
+	if r.beside, err = r.ix.otherLogs(); err != nil {
+		return err
+	}
 	var run []*rescued
 	defer func() {
 		for _, p := range run {
@@ -200,10 +204,7 @@ func (r *rescue) rewrite(run []*rescued, at journal.Spot, state []byte) error {
 	}
 	follows := r.changesAfter(state, at)
 	x := archive.Rewrite{
-		Rescue: func(row *archive.Row) []byte {
-			e := entryOfRow(row, nil)
-			return r.Copy(&e)
-		},
+		Rescue: r.copyOf,
 		Other: func(o *archive.Other) bool { // a version of a message whose row is lost has no number
 			return o.Seq > 0 && follows(journal.Kind(o.Kind), o.Body)
 		},
@@ -221,6 +222,16 @@ func (r *rescue) rewrite(run []*rescued, at journal.Spot, state []byte) error {
 		}
 	}
 	return r.ix.dir.Logs.SyncDir(ctxfolder.Segments)
+}
+
+// copyOf returns another copy of a message: also one of a log that a crash left beside the segment.
+func (r *rescue) copyOf(row *archive.Row) []byte {
+	e := entryOfRow(row, nil)
+	b := r.Copy(&e)
+	for i := 0; i < len(r.beside) && b == nil; i++ {
+		b = r.ix.copyIn(r.beside[i], &e)
+	}
+	return b
 }
 
 // changesAfter returns a function that tells which records count after a state: where metadata is lost, later changes of it

@@ -1,10 +1,12 @@
 package index
 
 import (
+	"errors"
 	"maps"
 	"math/rand/v2"
 	"path"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -68,5 +70,66 @@ func TestTidy(t *testing.T) {
 			}
 		}
 		b.compare(b.ix, "tidied")
+	}
+}
+
+// TestTidyBesideDamage: a log that a crash left beside its segment stays while that is damaged, and is of no other history. A
+// rescue takes from it what the segment lost.
+func TestTidyBesideDamage(t *testing.T) {
+	t.Parallel()
+	for part, at := range map[string]func(b []byte) int{
+		"a message": func([]byte) int { return 64 }, // of the first frame
+		"footer":    func(b []byte) int { return len(b) - 20 },
+	} {
+		for seed := range uint64(10) {
+			b := newBench(t, seed)
+			for range 20 {
+				must(t, b.commit())
+			}
+			must(t, b.ix.Prepare())
+			must(t, b.ix.Rotate())
+			logs := files(t, b.disk)
+			must(t, sealAll(b.ix))
+			var problems []Problem
+			for name := range files(t, b.disk) {
+				if delete(logs, name); strings.HasSuffix(name, ".zst") {
+					problems = append(problems, Problem{File: path.Base(name)})
+					change(t, b.disk, name, func(b []byte) []byte { b[at(b)]++; return b })
+				}
+			}
+			for name, content := range logs {
+				must(t, vfs.WriteNew(b.disk, name, content))
+			}
+			left := func() (n int) {
+				for name := range files(t, b.disk) {
+					if _, is := logs[name]; is {
+						n++
+					}
+				}
+				return n
+			}
+			b.ix.Close()
+			b.ix = b.again(b.disk)
+			must(t, b.ix.Prepare())
+			if _, err := b.ix.Tidy(); !errors.Is(err, ErrDamaged) {
+				t.Fatalf("seed %d, %s: %v", seed, part, err)
+			}
+			_ = b.ix.Merge(archive.Options{}) // likewise
+			strays, err := b.ix.Strays()
+			must(t, err)
+			if n := left(); n == 0 || n != len(logs) || len(strays) > 0 {
+				t.Fatalf("seed %d, %s: %d of %d logs are left, strays: %v", seed, part, n, len(logs), strays)
+			}
+			none := func(*Entry) []byte { return nil }
+			must(t, b.ix.Rescue(problems, Rescuer{Copy: none, Keep: keep(b.disk)}))
+			b.compare(b.ix, "rescued")
+			must(t, b.ix.Prepare())
+			strays, err = b.ix.Tidy()
+			must(t, err)
+			if n := left(); n != len(strays) { // one whose place is lost counts as another history's
+				t.Fatalf("seed %d, %s: %d logs are left, strays: %v", seed, part, n, strays)
+			}
+			b.compare(b.ix, "tidied")
+		}
 	}
 }

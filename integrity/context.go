@@ -9,8 +9,6 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -48,7 +46,18 @@ type problem struct {
 	sum      [32]byte  // of a payload
 	several  int       // how many messages it is about, if not one
 	due      bool      // a file that its writer may be about to make
+	seq      uint64    // the number of the record that committed the message
 }
+
+// subject is what a problem is about: it is the same problem at two looks if it is about the same.
+type subject struct {
+	kind Kind
+	path string
+	place
+	id uuid.UUID
+}
+
+func (p *problem) subject() subject { return subject{p.Kind, p.Path, p.place, p.ID} }
 
 // repairable returns a problem that a repair fixes.
 func repairable(kind Kind, severity Severity, path, detail string) problem {
@@ -67,6 +76,7 @@ type examination struct {
 	lost     []problem           // messages of which no copy is known
 	found    map[place]bool      // lost messages of which there is a file after all
 	alone    bool                // nobody else writes
+	note     *unfinished         // nil until it is read
 }
 
 // errStopped ends an examination whose caller wants no more results.
@@ -156,8 +166,10 @@ func (x *examination) reportAll(problems []problem) error {
 	return nil
 }
 
-// confirm returns what look finds at every try: a writer may be in the middle of a change.
+// confirm returns what look finds at each of several tries and found at the one before as well: a writer may be in the middle
+// of a change, and then of another one.
 func (x *examination) confirm(look func() ([]problem, error)) (problems []problem, err error) {
+	var before map[subject]bool
 	for try := range x.tries() {
 		if try > 0 {
 			time.Sleep(time.Duration(try*try*try) * x.Pause)
@@ -168,6 +180,14 @@ func (x *examination) confirm(look func() ([]problem, error)) (problems []proble
 		if problems, err = look(); err != nil || len(problems) == 0 {
 			break
 		}
+		now := map[subject]bool{}
+		for i := range problems {
+			now[problems[i].subject()] = true
+		}
+		if try > 0 {
+			problems = slices.DeleteFunc(problems, func(p problem) bool { return !before[p.subject()] })
+		}
+		before = now
 	}
 	return problems, err
 }
@@ -191,9 +211,10 @@ func (x *examination) tries() int {
 	return usualTries
 }
 
-// refresh reads what others committed, and forgets the problems of blobs.
+// refresh reads what others committed, and forgets the problems of blobs and the note of an erase.
 func (x *examination) refresh() error {
 	x.Payloads.again()
+	x.note = nil
 	err := x.Index.Refresh()
 	if err == nil {
 		m, _, merr := x.effective()
@@ -217,20 +238,6 @@ func (x *examination) now(at place) (*ctxfolder.Line, *index.Entry, error) {
 		return nil, nil, err
 	}
 	return line, &e, nil
-}
-
-// IsContext reports whether a folder holds a part of a context.
-func IsContext(store vfs.FS, name string) bool {
-	for e, err := range store.ReadDir(name) {
-		if err != nil {
-			break
-		}
-		_, log := journal.ParseName(e.Name())
-		if log || slices.Contains([]string{ctxfolder.MetadataFile, ctxfolder.Segments, ctxfolder.Messages}, e.Name()) {
-			return true
-		}
-	}
-	return false
 }
 
 func comparePlaces(a, b problem) int {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -121,7 +122,7 @@ func TestRepairCrash(t *testing.T) {
 			left.CutAt(len(left.Ops()) + cut)
 			s, err := engine.Open("disk", engine.WithFS(left), engine.WithoutPause(), engine.WithSealBytes(-1), engine.InOrder())
 			if err == nil {
-				for _, err = range s.Repair(context.Background(), nil, engine.CheckOptions{}) {
+				for _, err = range checking.Repair(context.Background(), s, nil, checking.Options{}) {
 				}
 				_ = s.Close()
 			}
@@ -141,15 +142,15 @@ func repairCrashed(t *testing.T, disk *crashfs.FS, when string, want []string) {
 	t.Helper()
 	ctx := context.Background()
 	s := openOn(t, disk)
-	for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+	for r, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
 		if err != nil {
 			t.Fatalf("%s: %+v, %v", when, r, err)
 		}
 	}
-	for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+	for r, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
 		t.Fatalf("%s, another repair: %+v, %v", when, r, err)
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 		t.Errorf("%s: %+v, %v", when, f, err)
 	}
 	check(t, s.Close())

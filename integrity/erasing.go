@@ -4,11 +4,46 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/google/uuid"
 )
+
+// unfinished is what the note of an unfinished erase or purge names.
+type unfinished struct {
+	messages map[uuid.UUID]bool
+	cut      []ctxfolder.CutLine
+}
+
+// unfinished returns what the note names: nothing, if there is none or it is unusable. It reads the note once for each look.
+func (x *examination) unfinished() *unfinished {
+	if x.note == nil {
+		x.note = &unfinished{messages: map[uuid.UUID]bool{}}
+		if n, err := ctxfolder.ReadErasing(x.Dir.FS); err == nil {
+			x.note.cut = n.Cut
+			for _, id := range n.Messages {
+				x.note.messages[id] = true
+			}
+		}
+	}
+	return x.note
+}
+
+// isPurged reports whether a purge has to remove the files of messages at a place.
+func (x *examination) isPurged(at place) bool {
+	return slices.ContainsFunc(x.unfinished().cut, func(l ctxfolder.CutLine) bool { return l.Line == at.line && at.position >= l.From })
+}
+
+// erased makes p the problem of a file that holds an erased message.
+func (x *examination) erased(p *problem) {
+	p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but this file has it"
+	if x.unfinished().messages[p.ID] {
+		p.Severity, p.Detail = SeverityInfo, "an interrupted erase left it: the next erase in the context, or a repair, removes it"
+	}
+}
 
 // erasing checks the note of an unfinished erase or purge.
 func (x *examination) erasing() error {

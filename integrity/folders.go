@@ -186,12 +186,6 @@ func (x *examination) leftover(found string) (*problem, error) {
 	return p, nil
 }
 
-// isPurged reports whether a purge has to remove the files of messages at a place.
-func (x *examination) isPurged(at place) bool {
-	n, err := ctxfolder.ReadErasing(x.Dir.FS)
-	return err == nil && slices.ContainsFunc(n.Cut, func(l ctxfolder.CutLine) bool { return l.Line == at.line && at.position >= l.From })
-}
-
 // misplaced is leftover for the file of a message.
 func (x *examination) misplaced(p *problem, line *ctxfolder.Line, e *index.Entry, raw []byte) (*problem, error) {
 	own := x.Dir.MessagePath(line.Folder, e.ID)
@@ -205,7 +199,7 @@ func (x *examination) misplaced(p *problem, line *ctxfolder.Line, e *index.Entry
 	p.Repairable = true
 	switch {
 	case e.IsErased():
-		p.Kind, p.Severity, p.Detail = KindErased, SeverityError, "the message was erased, but a copy remains"
+		x.erased(p)
 	case is == views.Missing && (e.IsLost() || e.Position >= line.Archived):
 		if p.Kind, p.Detail = KindMisplaced, "it belongs at "+own; int64(len(raw)) != e.Size || message.Sum(raw) != e.Sum {
 			p.Detail += ", and was changed"

@@ -107,13 +107,13 @@ func (x *examination) read(entries []index.Entry, which []int) [][]byte {
 	return out
 }
 
-// checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work.
+// checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work. A file
+// that is due is missing if nobody is about to make it: the wait is for those of the commits that were there before.
 func (x *examination) checkSuspects(ctx context.Context) error {
 	look := func() ([]problem, error) { return x.recheck(ctx) }
 	problems, err := look()
-	isDue := func(p problem) bool { return p.due }
-	made := true
-	if err == nil && !x.alone && slices.ContainsFunc(problems, isDue) {
+	awaited, made := commitsDue(problems), x.alone
+	if err == nil && !x.alone && len(awaited) > 0 {
 		made = x.awaitFiles(ctx)
 		if err = x.refresh(); err == nil {
 			problems, err = look()
@@ -135,9 +135,7 @@ func (x *examination) checkSuspects(ctx context.Context) error {
 		}
 		problems = append(problems, others...)
 	}
-	if !made {
-		problems = slices.DeleteFunc(problems, isDue)
-	}
+	problems = slices.DeleteFunc(problems, func(p problem) bool { return p.due && (!made || p.seq != awaited[p.place]) })
 	problems = slices.DeleteFunc(problems, func(p problem) bool {
 		if p.Kind == KindLost {
 			x.lost = append(x.lost, p)
@@ -145,6 +143,17 @@ func (x *examination) checkSuspects(ctx context.Context) error {
 		return p.Kind == KindLost
 	})
 	return x.reportAll(problems)
+}
+
+// commitsDue returns the number of the commit of each message whose file is due.
+func commitsDue(problems []problem) map[place]uint64 {
+	due := map[place]uint64{}
+	for _, p := range problems {
+		if p.due {
+			due[p.place] = p.seq
+		}
+	}
+	return due
 }
 
 // awaitFiles waits until no process is about to make files of the commits so far, and reports whether that is so: an append
@@ -193,7 +202,7 @@ func (x *examination) recheck(ctx context.Context) (problems []problem, err erro
 
 // judge returns the problem of a message, nil if it has none, and the message.
 func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p *problem, err error) {
-	p = &problem{place: place{line.ID, e.Position}}
+	p = &problem{place: place{line.ID, e.Position}, seq: e.Seq}
 	set := func(kind Kind, severity Severity, mends bool, detail string) {
 		p.Kind, p.Severity, p.Repairable, p.Detail = kind, severity, mends, detail
 	}
@@ -268,7 +277,7 @@ func (x *examination) judgeErased(p *problem) (*problem, error) {
 	case vfs.IsFault(err):
 		p.Kind, p.Severity, p.Detail = KindUnread, SeverityWarning, err.Error()
 	default:
-		p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but its file remains"
+		x.erased(p)
 	}
 	return p, nil
 }

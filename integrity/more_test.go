@@ -9,12 +9,13 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
 // only fails unless findings are all of a kind, and as many.
-func (p *patient) only(found []engine.Finding, kind integrity.Kind, severity engine.Severity, n int) {
+func (p *patient) only(found []integrity.Finding, kind integrity.Kind, severity integrity.Severity, n int) {
 	p.Helper()
 	for _, f := range found {
 		if f.Kind != kind || f.Severity != severity {
@@ -35,7 +36,7 @@ func TestSound(t *testing.T) {
 			p.archive()
 		}
 		p.only(p.check(), "", "", 0)
-		if done, left := p.repair(engine.CheckOptions{}); len(done) > 0 || left > 0 {
+		if done, left := p.repair(checking.Options{}); len(done) > 0 || left > 0 {
 			t.Errorf("%s: %+v", of, done)
 		}
 	}
@@ -52,7 +53,7 @@ func TestEdits(t *testing.T) {
 		}
 		p.want["alt"][1] = p.want["main"][1]
 		p.only(p.check(), integrity.KindEdited, info, 3)
-		p.heal(integrity.KindEdited, info, 0, engine.CheckOptions{})
+		p.heal(integrity.KindEdited, info, 0, checking.Options{})
 		check(t, os.RemoveAll(p.path("messages")))
 		if n := p.lost(); n > 0 {
 			t.Errorf("%d edits are lost with the files", n)
@@ -71,40 +72,7 @@ func TestUnmade(t *testing.T) {
 	p := newPatient(t, state{true, true})
 	check(t, os.Remove(p.view(22)))
 	p.only(p.check(), integrity.KindMissing, info, 1)
-	p.heal(integrity.KindMissing, info, 0, engine.CheckOptions{})
-}
-
-// TestErased: the file of an erased message goes for good, wherever it is.
-func TestErased(t *testing.T) {
-	t.Parallel()
-	ctx := context.Background()
-	p := newPatient(t, state{true, false})
-	kept, err := os.ReadFile(p.view(6))
-	check(t, err)
-	p.do(func(c *engine.Context) error {
-		return c.Exclusively(ctx, func() error {
-			item, err := c.Index.EraseItem(c.Metadata().Lines[0].ID, []int64{6})
-			if err != nil {
-				return err
-			}
-			return c.CommitDurably([]engine.Item{{Item: item}})
-		})
-	})
-	for _, path := range []string{p.view(6), p.path("messages", "branch-alt", filepath.Base(p.view(6)))} {
-		_ = os.Remove(p.view(6))
-		check(t, os.WriteFile(path, kept, 0o600))
-		p.only(p.check(), integrity.KindErased, bad, 1)
-		if done, left := p.repair(engine.CheckOptions{}); len(done) != 1 || left > 0 {
-			t.Errorf("%+v", done)
-		}
-		p.only(p.check(), "", "", 0)
-	}
-	for _, path := range p.files("messages/*/*") {
-		b, err := os.ReadFile(path)
-		if check(t, err); strings.Contains(string(b), `"short 6"`) {
-			t.Errorf("%s has the message", path)
-		}
-	}
+	p.heal(integrity.KindMissing, info, 0, checking.Options{})
 }
 
 // TestPayloads: payloads come back from a log, or from the trash of the store.
@@ -139,7 +107,7 @@ func TestPayloads(t *testing.T) {
 			check(t, err, os.Remove(blob), os.MkdirAll(item, 0o700))
 			_ = b
 		}
-		done, left := p.repair(engine.CheckOptions{})
+		done, left := p.repair(checking.Options{})
 		if left == 0 || len(done) > 0 && !log {
 			t.Errorf("log %v: %d left, %+v", log, left, done)
 		}
@@ -154,7 +122,7 @@ func TestPayloadFromTrash(t *testing.T) {
 	check(t, err)
 	item := filepath.Join(p.root, "trash", uuid.NewString())
 	check(t, os.MkdirAll(item, 0o700), os.Rename(blobs[0], filepath.Join(item, filepath.Base(blobs[0]))))
-	p.heal(integrity.KindPayload, bad, 0, engine.CheckOptions{})
+	p.heal(integrity.KindPayload, bad, 0, checking.Options{})
 }
 
 // TestAdopt: a valid message that was never committed is adopted on request: at the end of its line, or on a branch of its
@@ -173,12 +141,12 @@ func TestAdopt(t *testing.T) {
 	more("24", p.ids["main"][23].String())
 	more("10", p.ids["main"][9].String())
 	p.only(p.check(), integrity.KindForeign, warn, 2)
-	if done, left := p.repair(engine.CheckOptions{}); len(done) > 0 || left != 2 {
+	if done, left := p.repair(checking.Options{}); len(done) > 0 || left != 2 {
 		t.Errorf("%d left, %+v", left, done)
 	}
 	p.want["main"] = append(p.want["main"], `{"role":"user","content":"more 24"}`)
 	p.want["main (found)"] = append(slices.Clone(p.want["main"][:10]), `{"role":"user","content":"more 10"}`)
-	done, left := p.repair(engine.CheckOptions{Adopt: true})
+	done, left := p.repair(checking.Options{Adopt: true})
 	if len(done) != 2 || left > 0 || p.lost() > 0 {
 		t.Errorf("%d left, %+v", left, done)
 	}
@@ -194,7 +162,7 @@ func TestOnlyViews(t *testing.T) {
 			check(t, os.Remove(path))
 		}
 		check(t, os.RemoveAll(p.path("segments")))
-		p.heal(integrity.KindLog, bad, 0, engine.CheckOptions{})
+		p.heal(integrity.KindLog, bad, 0, checking.Options{})
 	}
 }
 
@@ -208,10 +176,10 @@ func TestNoMetadata(t *testing.T) {
 	check(t, os.RemoveAll(p.path("segments")), os.Remove(p.path("metadata.json")))
 	check(t, os.WriteFile(p.path("metadata.json"), []byte("{"), 0o600))
 	found := p.check()
-	if !slices.ContainsFunc(found, func(f engine.Finding) bool { return f.Kind == integrity.KindMetadata && f.Severity == bad }) {
+	if !slices.ContainsFunc(found, func(f integrity.Finding) bool { return f.Kind == integrity.KindMetadata && f.Severity == bad }) {
 		t.Errorf("%+v", found)
 	}
-	if _, left := p.repair(engine.CheckOptions{}); left == 0 {
+	if _, left := p.repair(checking.Options{}); left == 0 {
 		t.Error("nothing is left to repair")
 	}
 }
@@ -232,7 +200,7 @@ func TestOlderVersion(t *testing.T) {
 	check(t, os.WriteFile(p.view(6), was, 0o600))
 	p.only(p.check(), integrity.KindDamaged, warn, 1)
 	garble(p, p.segment(len(p.files("segments/*.zst"))-1), 6)
-	p.heal(integrity.KindLost, bad, 0, engine.CheckOptions{})
+	p.heal(integrity.KindLost, bad, 0, checking.Options{})
 }
 
 // TestLineWithoutMetadata: a line that the metadata lacks gets a branch.
@@ -246,7 +214,7 @@ func TestLineWithoutMetadata(t *testing.T) {
 			return c.ReplaceMetadata(m)
 		})
 	})
-	p.heal(integrity.KindStructure, bad, 0, engine.CheckOptions{})
+	p.heal(integrity.KindStructure, bad, 0, checking.Options{})
 }
 
 // TestLostPositions: of lost messages in a row a check tells once.
@@ -282,7 +250,7 @@ func TestDamagedStays(t *testing.T) {
 		check(t, err)
 		want = append(want, filepath.Base(path)+string(b))
 	}
-	p.repair(engine.CheckOptions{})
+	p.repair(checking.Options{})
 	for _, path := range p.files("trash/*/*") {
 		b, err := os.ReadFile(path)
 		check(t, err)
@@ -291,25 +259,6 @@ func TestDamagedStays(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("%d files are not in the trash", len(want))
 	}
-}
-
-// TestFoundTwice: of several files of a lost position the newest counts.
-func TestFoundTwice(t *testing.T) {
-	t.Parallel()
-	p := newPatient(t, state{true, true})
-	raw, err := os.ReadFile(p.view(18))
-	check(t, err)
-	id := "00000000-0000-4000-8000-000000000001" // its file is the first that is found
-	older := strings.NewReplacer(p.ids["main"][18].String(), id, "short 18", "other").Replace(string(raw))
-	at := strings.Index(older, `"stored_at":"`) + len(`"stored_at":"`)
-	older = older[:at+3] + "0" + older[at+4:]
-	check(t, os.WriteFile(p.path("messages", "branch-main", id+".json"), []byte(older), 0o600))
-	garble(p, p.newestLog(), 18)
-	p.repair(engine.CheckOptions{})
-	if n := p.lost(); n > 0 {
-		t.Errorf("%d are lost", n)
-	}
-	p.only(p.check(), integrity.KindForeign, warn, 1)
 }
 
 // TestBesideWriter: a check beside somebody who appends, replaces, seals and forks finds nothing.
@@ -350,7 +299,7 @@ func TestBesideWriter(t *testing.T) {
 	checks, err := engine.Open(p.root)
 	check(t, err)
 	for range 8 {
-		for f, err := range checks.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, checks, nil, checking.Options{ReadData: true}) {
 			check(t, err)
 			t.Errorf("%+v", f)
 		}
@@ -365,7 +314,7 @@ func TestNewerFormat(t *testing.T) {
 	p := newPatient(t, state{true, false})
 	p.change(p.view(6), false, replacing("message/1", "message/2"))
 	p.only(p.check(), integrity.KindUnread, warn, 1)
-	if done, left := p.repair(engine.CheckOptions{}); len(done) > 0 || left != 1 {
+	if done, left := p.repair(checking.Options{}); len(done) > 0 || left != 1 {
 		t.Errorf("%d left, %+v", left, done)
 	}
 }
@@ -377,7 +326,7 @@ func TestLogAndSegment(t *testing.T) {
 	p.archive()
 	check(t, os.Remove(p.newestLog()))
 	p.change(p.segment(0), false, func(b []byte) []byte { return b[:len(b)-9] })
-	p.repair(engine.CheckOptions{})
+	p.repair(checking.Options{})
 	if n := p.lost(); n != 8+3 {
 		t.Errorf("%d are lost", n)
 	}
@@ -398,7 +347,7 @@ func TestFrameFromFile(t *testing.T) {
 	}
 	was := entry()
 	garble(p, p.segment(0), 13)
-	p.heal(integrity.KindSegment, warn, 0, engine.CheckOptions{})
+	p.heal(integrity.KindSegment, warn, 0, checking.Options{})
 	if is := entry(); is != was {
 		t.Errorf("record %d has it, %d had it before", is, was)
 	}
@@ -429,6 +378,6 @@ func TestForkLost(t *testing.T) {
 		if n := p.lost(); n != lost {
 			t.Errorf("%d are lost before the repair", n)
 		}
-		p.heal(integrity.KindLog, bad, lost, engine.CheckOptions{})
+		p.heal(integrity.KindLog, bad, lost, checking.Options{})
 	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -184,10 +185,10 @@ func replacing(old, by string) func(b []byte) []byte {
 }
 
 // check returns what a check with ReadData finds.
-func (p *patient) check() (found []engine.Finding) {
+func (p *patient) check() (found []integrity.Finding) {
 	p.Helper()
 	s := p.open()
-	for f, err := range s.Check(context.Background(), nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(context.Background(), s, nil, checking.Options{ReadData: true}) {
 		check(p.T, err)
 		found = append(found, f)
 	}
@@ -196,11 +197,11 @@ func (p *patient) check() (found []engine.Finding) {
 }
 
 // repair returns what a repair did, and how many problems remain.
-func (p *patient) repair(o engine.CheckOptions) (done []engine.Repaired, left int) {
+func (p *patient) repair(o checking.Options) (done []integrity.Repaired, left int) {
 	p.Helper()
 	s := p.open()
-	o.Progress = func(x engine.CheckProgress) { left = x.Left }
-	for r, err := range s.Repair(context.Background(), nil, o) {
+	o.Progress = func(x checking.Progress) { left = x.Left }
+	for r, err := range checking.Repair(context.Background(), s, nil, o) {
 		check(p.T, err)
 		done = append(done, r)
 	}
@@ -245,10 +246,10 @@ func is(a, b integrity.Kind) bool {
 
 // heal checks and repairs the patient: the check has to find a kind, and as many messages may be lost afterwards. Then a
 // check is clean, and another repair does nothing.
-func (p *patient) heal(kind integrity.Kind, severity engine.Severity, lost int, o engine.CheckOptions) {
+func (p *patient) heal(kind integrity.Kind, severity integrity.Severity, lost int, o checking.Options) {
 	p.Helper()
 	found := p.check()
-	if !slices.ContainsFunc(found, func(f engine.Finding) bool { return is(f.Kind, kind) && f.Severity == severity }) {
+	if !slices.ContainsFunc(found, func(f integrity.Finding) bool { return is(f.Kind, kind) && f.Severity == severity }) {
 		p.Errorf("a check finds no %s %s: %+v", severity, kind, found)
 	}
 	dry := o
@@ -308,13 +309,13 @@ func (p *patient) archive() {
 }
 
 // healSome is heal where the number of lost messages does not matter.
-func (p *patient) healSome(kind integrity.Kind, severity engine.Severity) {
+func (p *patient) healSome(kind integrity.Kind, severity integrity.Severity) {
 	p.Helper()
 	found := p.check()
-	if !slices.ContainsFunc(found, func(f engine.Finding) bool { return is(f.Kind, kind) && f.Severity == severity }) {
+	if !slices.ContainsFunc(found, func(f integrity.Finding) bool { return is(f.Kind, kind) && f.Severity == severity }) {
 		p.Errorf("a check finds no %s %s: %+v", severity, kind, found)
 	}
-	if done, _ := p.repair(engine.CheckOptions{}); len(done) == 0 {
+	if done, _ := p.repair(checking.Options{}); len(done) == 0 {
 		p.Error("a repair does nothing")
 	}
 	p.lost()
@@ -323,7 +324,7 @@ func (p *patient) healSome(kind integrity.Kind, severity engine.Severity) {
 			p.Errorf("after the repair: %+v", f)
 		}
 	}
-	if done, _ := p.repair(engine.CheckOptions{}); len(done) > 0 {
+	if done, _ := p.repair(checking.Options{}); len(done) > 0 {
 		p.Errorf("another repair: %+v", done)
 	}
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
@@ -49,12 +50,12 @@ func TestRandomDamage(t *testing.T) {
 				did = append(did, file+" "+how)
 				damageFile(&p, p.root+file, how, r)
 			}
-			done, _ := p.repair(engine.CheckOptions{Adopt: seed%2 == 0})
+			done, _ := p.repair(checking.Options{Adopt: seed%2 == 0})
 			if hopeless(p.check()) {
 				continue
 			}
 			lost := p.lost()
-			if again, _ := p.repair(engine.CheckOptions{Adopt: seed%2 == 0}); len(again) > 0 {
+			if again, _ := p.repair(checking.Options{Adopt: seed%2 == 0}); len(again) > 0 {
 				t.Errorf("%s, seed %d, %v: another repair: %+v\nthe first: %+v", of, seed, did, again, done)
 			}
 			for _, f := range p.check() {
@@ -71,8 +72,8 @@ func TestRandomDamage(t *testing.T) {
 }
 
 // hopeless reports whether nothing has the metadata any more.
-func hopeless(found []engine.Finding) bool {
-	return slices.ContainsFunc(found, func(f engine.Finding) bool { return f.Kind == integrity.KindMetadata && f.Severity == bad })
+func hopeless(found []integrity.Finding) bool {
+	return slices.ContainsFunc(found, func(f integrity.Finding) bool { return f.Kind == integrity.KindMetadata && f.Severity == bad })
 }
 
 func damageFile(p *patient, path, how string, r *rand.Rand) {

@@ -191,6 +191,7 @@ func (r *repair) exclusively(ctx context.Context, f func() error) error {
 }
 
 func (r *repair) prepare() error {
+	r.note = nil
 	if err := r.Index.Prepare(); err != nil {
 		return err
 	}

@@ -4,18 +4,19 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/google/uuid"
 )
 
 const (
-	bad  = engine.SeverityError
-	warn = engine.SeverityWarning
-	info = engine.SeverityInfo
+	bad  = integrity.SeverityError
+	warn = integrity.SeverityWarning
+	info = integrity.SeverityInfo
 )
 
 // damage is a damage of the table. bare is how many messages it costs without files of messages: -1 for a damage of these
@@ -24,7 +25,7 @@ type damage struct {
 	name     string
 	do       func(p *patient)
 	kind     integrity.Kind
-	severity engine.Severity
+	severity integrity.Severity
 	bare     int
 }
 
@@ -221,7 +222,7 @@ func TestRepair(t *testing.T) {
 				p.healSome(d.kind, d.severity)
 				return
 			}
-			p.heal(d.kind, d.severity, lost, engine.CheckOptions{})
+			p.heal(d.kind, d.severity, lost, checking.Options{})
 		})
 	}
 	for _, is := range states {
@@ -239,4 +240,23 @@ func TestRepair(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestFoundTwice: of several files of a lost position the newest counts.
+func TestFoundTwice(t *testing.T) {
+	t.Parallel()
+	p := newPatient(t, state{true, true})
+	raw, err := os.ReadFile(p.view(18))
+	check(t, err)
+	id := "00000000-0000-4000-8000-000000000001" // its file is the first that is found
+	older := strings.NewReplacer(p.ids["main"][18].String(), id, "short 18", "other").Replace(string(raw))
+	at := strings.Index(older, `"stored_at":"`) + len(`"stored_at":"`)
+	older = older[:at+3] + "0" + older[at+4:]
+	check(t, os.WriteFile(p.path("messages", "branch-main", id+".json"), []byte(older), 0o600))
+	garble(p, p.newestLog(), 18)
+	p.repair(checking.Options{})
+	if n := p.lost(); n > 0 {
+		t.Errorf("%d are lost", n)
+	}
+	p.only(p.check(), integrity.KindForeign, warn, 1)
 }

@@ -11,7 +11,10 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/backup"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -68,7 +71,7 @@ func TestPrefix(t *testing.T) {
 	for i, body := range append(kit.Samples(), kit.LargeBody("b")) {
 		ids = append(ids, put(c.Active(), body))
 		if i == 3 {
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		}
 	}
 	b := kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", int64(len(ids))-1))
@@ -119,8 +122,8 @@ func TestPrefix(t *testing.T) {
 		}
 		kit.Check(t, copied.Close())
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if err != nil || f.Severity == engine.SeverityError {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+		if err != nil || f.Severity == integrity.SeverityError {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}
@@ -164,8 +167,8 @@ func TestPrefixPowerCut(t *testing.T) {
 				}
 				kit.Check(t, c.Close())
 			}
-			for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-				if err != nil || f.Severity == engine.SeverityError {
+			for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+				if err != nil || f.Severity == integrity.SeverityError {
 					t.Fatalf("cut at %d (%s), disk %s: %+v, %v", k, kit.LastOp(disk), choice, f, err)
 				}
 			}

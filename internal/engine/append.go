@@ -75,8 +75,8 @@ func AtPosition(position int64) AppendOption {
 	return func(o *appendOptions) { o.expect = &position }
 }
 
-// exactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
-func exactlyAt(position int64) AppendOption {
+// ExactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
+func ExactlyAt(position int64) AppendOption {
 	return func(o *appendOptions) { o.expect, o.exact = &position, true }
 }
 
@@ -162,7 +162,7 @@ func (s *Store) completeAll(drafts []Draft, threshold int64, hold func() error) 
 			complete(i)
 		}
 	} else {
-		inParallel(len(drafts), complete)
+		InParallel(len(drafts), complete)
 	}
 	return pending, results
 }

@@ -87,7 +87,7 @@ type limitedReader struct {
 
 func (c *limitedReader) Read(p []byte) (int, error) {
 	n, err := c.r.Read(p)
-	if full := c.d.count(int64(n)); full != nil {
+	if full := c.d.Count(int64(n)); full != nil {
 		return 0, full
 	}
 	return n, err

@@ -11,7 +11,10 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -65,17 +68,18 @@ func TestCloseBeside(t *testing.T) {
 		loaded := kit.Must[*engine.Message](t)(c.Active().Message(ctx, first))
 		body := kit.Must[json.RawMessage](t)(loaded.Body(ctx))
 		all := everything(ctx, c, first, name, "")
-		for _, alone := range []string{"Archive", "Unarchive", "Rollback", "Remove", "Rename"} {
+		for _, alone := range []string{"Rollback", "Remove", "Rename"} {
 			delete(all, "Context."+alone)
 		}
+		delete(all, "archiving.Unarchive")
 		delete(all, "Branch.Rewind")
 		delete(all, "Branch.Replace")
 		switch round % 5 {
 		case 0:
 			all["move"] = func() error {
-				_, err := c.Archive(ctx, engine.ArchiveOptions{})
+				_, err := kit.Archive(ctx, c, archiving.Options{})
 				if err == nil {
-					_, err = c.Unarchive(ctx, nil)
+					_, err = archiving.Unarchive(ctx, c, nil)
 				}
 				return err
 			}
@@ -148,7 +152,7 @@ func TestCloseBeside(t *testing.T) {
 			t.Errorf("message %s was acknowledged and is not there", id)
 		}
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 		kit.Check(t, err)
 		t.Errorf("%s: %+v", dir, f)
 	}
@@ -180,7 +184,7 @@ func TestStoreCloseBeside(t *testing.T) {
 				return err
 			},
 			func() error { return c.Update(ctx, func(*engine.Metadata) error { return nil }) },
-			func() error { return kit.IterationError(s.List(ctx, engine.ListOptions{})) },
+			func() error { return kit.IterationError(listing.New(s).List(ctx, listing.ListOptions{})) },
 			func() error {
 				c, err := s.Context(ctx, id)
 				if err == nil {

@@ -13,8 +13,10 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 
@@ -27,24 +29,22 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 	d := engine.Draft{Body: []byte(`{"role":"user"}`)}
 	only := func(_ any, err error) error { return err }
 	return map[string]func() error{
-		"Context.Archive":      func() error { return only(c.Archive(ctx, engine.ArchiveOptions{})) },
-		"Context.ArchiveOld":   func() error { return only(c.ArchiveOld(ctx, engine.ArchiveOptions{}, 0, false)) },
-		"Context.BlobBytes":    func() error { return only(c.BlobBytes(ctx)) },
-		"Context.Branches":     func() error { return only(c.Branches(ctx)) },
-		"Context.Externalise":  func() error { return only(c.Externalise(ctx, 1, false)) },
-		"Context.Files":        func() error { return kit.IterationError(c.Files(ctx)) },
-		"Context.Flush":        func() error { return c.Flush(ctx) },
-		"Context.NewBranch":    func() error { return only(c.NewBranch(ctx, name+" new")) },
-		"Context.Refresh":      func() error { return c.Refresh(ctx) },
-		"Context.Remove":       func() error { return c.Remove(ctx, "side") },
-		"Context.Rename":       func() error { return c.Rename(ctx, "side", name+" renamed") },
-		"Context.Rollback":     func() error { return only(migrate.Rollback(ctx, c, path, migrate.RollbackOptions{})) },
-		"Context.Sequence":     func() error { return only(follow.Sequence(c)) },
-		"Context.Seal":         func() error { return c.Seal(ctx) },
-		"Context.Summary":      func() error { return c.Summary().Problem },
-		"Context.Switch":       func() error { return c.Switch(ctx, engine.MainBranch) },
-		"Context.SystemPrompt": func() error { return only(c.SystemPrompt(ctx, engine.MainBranch)) },
-		"Context.Unarchive":    func() error { return only(c.Unarchive(ctx, nil)) },
+		"Context.BlobBytes":     func() error { return only(c.BlobBytes(ctx)) },
+		"Context.Branches":      func() error { return only(c.Branches(ctx)) },
+		"archiving.Externalise": func() error { return only(archiving.Externalise(ctx, c, 1, false)) },
+		"Context.Files":         func() error { return kit.IterationError(c.Files(ctx)) },
+		"Context.Flush":         func() error { return c.Flush(ctx) },
+		"Context.NewBranch":     func() error { return only(c.NewBranch(ctx, name+" new")) },
+		"Context.Refresh":       func() error { return c.Refresh(ctx) },
+		"Context.Remove":        func() error { return c.Remove(ctx, "side") },
+		"Context.Rename":        func() error { return c.Rename(ctx, "side", name+" renamed") },
+		"Context.Rollback":      func() error { return only(migrate.Rollback(ctx, c, path, migrate.RollbackOptions{})) },
+		"Context.Sequence":      func() error { return only(follow.Sequence(c)) },
+		"Context.Seal":          func() error { return c.Seal(ctx) },
+		"Context.Summary":       func() error { return listing.Summarise(c).Problem },
+		"Context.Switch":        func() error { return c.Switch(ctx, engine.MainBranch) },
+		"Context.SystemPrompt":  func() error { return only(c.SystemPrompt(ctx, engine.MainBranch)) },
+		"archiving.Unarchive":   func() error { return only(archiving.Unarchive(ctx, c, nil)) },
 		"Context.Commit": func() error {
 			return only(c.Commit(ctx, func(tx *engine.Tx) error { return tx.Switch(engine.MainBranch) }))
 		},
@@ -92,7 +92,8 @@ func TestClosed(t *testing.T) {
 	}
 	// The packages above the engine call these within an operation of their own.
 	within := []string{
-		"Context.AsView", "Context.AwaitFiles", "Context.AwaitSeal", "Context.Change", "Context.CommitDurably", "Context.Current",
+		"Context.AddPayloads", "Context.AsView", "Context.AwaitFiles", "Context.AwaitSeal", "Context.Change",
+		"Context.CommitDurably", "Context.CommitItems", "Context.Current", "Context.Find", "Context.Superseded",
 		"Context.End", "Context.Exclusively", "Context.IDBefore", "Context.MakeDurable", "Context.MakeRoom", "Context.OnRelease",
 		"Context.PutBlobs", "Context.ReadMetadata", "Context.References", "Context.ReferencesBeyond", "Context.ReferencesInLines",
 		"Context.ReferencesInTrash", "Context.RemovalTime", "Context.ReplaceMetadata", "Context.Scrub", "Context.Spans",
@@ -130,7 +131,7 @@ func TestClosed(t *testing.T) {
 		c.ID() != c.Metadata().ID || c.Problem() != nil {
 		t.Errorf("%v %v %v %v", b, err, c.Metadata(), c.Problem())
 	}
-	if sum := c.Summary(); sum.Title != "closed" {
+	if sum := listing.Summarise(c); sum.Title != "closed" {
 		t.Errorf("%+v", sum)
 	}
 	if kit.Tree(t, dir) != before {

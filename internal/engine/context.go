@@ -144,7 +144,7 @@ func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err == nil || ctx.Err() != nil {
 		return c, err
 	}
-	if name, ok := s.legacyAt(id); ok && s.Options.openLegacy != nil {
+	if name, ok := s.LegacyAt(id); ok && s.Options.openLegacy != nil {
 		return s.Options.openLegacy(ctx, s, id, name)
 	}
 	if c, oerr := s.Open(ctx, id); oerr == nil { // another process migrated it meanwhile
@@ -155,17 +155,17 @@ func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 
 // Open opens a context as it is in the store, never a legacy one. Its errors are those of the packages below.
 func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
-	return s.openThrough(ctx, s.FS, id)
+	return s.OpenThrough(ctx, s.FS, id)
 }
 
-// openThrough is Open through fsys, which is the folder of the store.
-func (s *Store) openThrough(ctx context.Context, fsys vfs.FS, id uuid.UUID) (*Context, error) {
+// OpenThrough is Open through fsys, which is the folder of the store.
+func (s *Store) OpenThrough(ctx context.Context, fsys vfs.FS, id uuid.UUID) (*Context, error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
 	c, err := s.OpenIn(fsys, id)
 	if errors.Is(err, ctxfolder.ErrNotExist) {
-		if err := s.settle(ctx, id); err != nil {
+		if err := s.Settle(ctx, id); err != nil {
 			return nil, err
 		}
 		c, err = s.OpenIn(fsys, id)
@@ -173,8 +173,8 @@ func (s *Store) openThrough(ctx context.Context, fsys vfs.FS, id uuid.UUID) (*Co
 	return c, err
 }
 
-// settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
-func (s *Store) settle(ctx context.Context, id uuid.UUID) error {
+// Settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
+func (s *Store) Settle(ctx context.Context, id uuid.UUID) error {
 	if !ctxfolder.Ready(s.FS, id) {
 		return nil
 	}
@@ -193,7 +193,7 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 		return nil, err
 	}
 	c := &Context{Store: s, Dir: dir}
-	c.Index = c.openIndex()
+	c.Index = s.IndexOf(dir)
 	c.Loader = loader.New(dir, c.Index, s.Pool, s.Blobs, s.Options.Memory)
 	if err := c.ReadMetadata(); err != nil {
 		_ = c.Close()
@@ -202,18 +202,20 @@ func (s *Store) OpenIn(in vfs.FS, id uuid.UUID) (*Context, error) {
 	return c, nil
 }
 
-func (c *Context) openIndex() *index.Index {
-	return index.Open(index.FolderOf(c.Store.id, c.Dir.ID, c.Dir.FS), index.Options{
-		Relaxed: c.Store.Options.relaxed, Full: c.Store.Options.fullLog(), Payloads: c.Store.keepPayloads, Cut: c.keepTail,
+// IndexOf returns the index of a context's folder. The caller closes it before the folder.
+func (s *Store) IndexOf(dir *ctxfolder.Dir) *index.Index {
+	return index.Open(index.FolderOf(s.id, dir.ID, dir.FS), index.Options{
+		Relaxed: s.Options.relaxed, Full: s.Options.fullLog(), Payloads: s.keepPayloads,
+		Cut: func(log string, tail []byte) error { return keepTail(dir, log, tail) },
 	})
 }
 
 // keepTail puts the torn end of a log into the trash before it goes.
-func (c *Context) keepTail(log string, tail []byte) error {
+func keepTail(dir *ctxfolder.Dir, log string, tail []byte) error {
 	if len(bytes.Trim(tail, "\x00")) == 0 {
 		return nil
 	}
-	return ctxfolder.TrashBytes(c.Dir, ctxfolder.TrashTail, log, tail)
+	return ctxfolder.TrashBytes(dir, ctxfolder.TrashTail, log, tail)
 }
 
 // Close waits for running operations, seals what was appended if that is much, and releases the context. Later calls fail

@@ -64,7 +64,7 @@ func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error 
 // does not.
 type ContextState struct {
 	Log   string       // the newest log
-	Files [3]fileState // the folder, metadata.json and the log
+	Files [3]FileState // the folder, metadata.json and the log
 	At    int64        // when they were looked at, nanoseconds since 1970
 }
 
@@ -77,11 +77,11 @@ func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
 		return false
 	}
 	for _, f := range was.Files {
-		if was.At-f.At < int64(resolutionOf(f.At)) {
+		if was.At-f.At < int64(ResolutionOf(f.At)) {
 			return false // a later change can look the same
 		}
 	}
-	now, ok := s.fileStates(id, was.Log)
+	now, ok := s.FileStates(id, was.Log)
 	return ok && now == was.Files
 }
 
@@ -89,16 +89,16 @@ func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
 // committed to it since an earlier look. It opens no context.
 func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) (map[uuid.UUID]bool, error) {
 	var ids []uuid.UUID
-	for e, err := range s.entries() {
+	for e, err := range s.Entries() {
 		if err != nil {
 			return nil, err
 		}
-		if e.folder {
-			ids = append(ids, e.id)
+		if e.Folder {
+			ids = append(ids, e.ID)
 		}
 	}
 	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
-	inParallel(len(ids), func(i int) {
+	InParallel(len(ids), func(i int) {
 		if ctx.Err() == nil {
 			changed[i] = !s.IsCurrent(ids[i], known[ids[i]])
 			legacy[i] = changed[i] && IsSplit(s.FS, ids[i].String())
@@ -119,7 +119,7 @@ func (c *Context) State() (is ContextState) {
 	if err != nil || log == "" {
 		return is
 	}
-	files, ok := c.Store.fileStates(c.Dir.ID, log)
+	files, ok := c.Store.FileStates(c.Dir.ID, log)
 	if !ok {
 		return is
 	}

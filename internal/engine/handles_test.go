@@ -23,6 +23,14 @@ func length(t *testing.T, s *engine.Store, id uuid.UUID) (n int64) {
 	return n
 }
 
+// made makes a context, and returns its id.
+func made(t *testing.T, s *engine.Store, m engine.Metadata) uuid.UUID {
+	t.Helper()
+	c := kit.Must[*engine.Context](t)(s.Create(t.Context(), m))
+	kit.Check(t, c.Close())
+	return c.ID()
+}
+
 // TestUseSharesHandles: calls of Use for one context get the same handle, which shows what others committed. A context
 // that was removed, or removed and made again, is not shown from an old handle.
 func TestUseSharesHandles(t *testing.T) {
@@ -30,7 +38,7 @@ func TestUseSharesHandles(t *testing.T) {
 	s, dir := kit.NewStore(t)
 	other := kit.Must[*engine.Store](t)(kit.Open(dir))
 	defer other.Close()
-	id := labelled(t, s, engine.Metadata{ExternalID: "x"}, nil)
+	id := made(t, s, engine.Metadata{ExternalID: "x"})
 	var first *engine.Context
 	kit.Check(t, s.Use(ctx, id, func(c *engine.Context) error {
 		first = c
@@ -62,7 +70,7 @@ func TestUseSharesHandles(t *testing.T) {
 	if err := s.Use(ctx, id, none); !errors.Is(err, engine.ErrNotExist) {
 		t.Errorf("a removed context: %v", err)
 	}
-	labelled(t, other, engine.Metadata{ExternalID: "x"}, nil)
+	made(t, other, engine.Metadata{ExternalID: "x"})
 	if n := length(t, s, id); n != 0 {
 		t.Errorf("%d messages in a new context", n)
 	}
@@ -86,7 +94,7 @@ func TestUseBoundsHandles(t *testing.T) {
 	s, dir := kit.NewStore(t)
 	var ids []uuid.UUID
 	for range engine.MaxHandles + 20 {
-		ids = append(ids, labelled(t, s, engine.Metadata{}, nil))
+		ids = append(ids, made(t, s, engine.Metadata{}))
 	}
 	s = kit.Must[*engine.Store](t)(kit.Open(dir))
 	appendTo := func(c *engine.Context) error {
@@ -143,7 +151,7 @@ func descriptors(t *testing.T) int {
 // the others.
 func TestUseOpensOnce(t *testing.T) {
 	s, _ := kit.NewStore(t)
-	id := labelled(t, s, engine.Metadata{}, nil)
+	id := made(t, s, engine.Metadata{})
 	ended, cancel := context.WithCancel(t.Context())
 	cancel()
 	var mu sync.Mutex

@@ -27,7 +27,7 @@ type Options struct {
 	MaxMessage  int64
 	threshold   *int64 // nil: the store's setting
 	noSeal      bool
-	pause       time.Duration
+	Pause       time.Duration
 	Clock       func() time.Time
 	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
 	inOrder     bool
@@ -41,7 +41,7 @@ func newOptions(opts []Option) Options {
 		Memory:      256 << 20,
 		LockTimeout: 10 * time.Second,
 		sealBytes:   defaultSealBytes,
-		pause:       5 * time.Millisecond,
+		Pause:       5 * time.Millisecond,
 		MaxMessage:  256 << 20,
 		Clock:       time.Now,
 	}
@@ -140,7 +140,7 @@ func WithFS(fsys vfs.FS) Option { return func(o *Options) { o.FS = fsys } }
 func WithClock(clock func() time.Time) Option { return func(o *Options) { o.Clock = clock } }
 
 // WithoutPause makes a check repeat a suspicious look at once, for tests without another writer.
-func WithoutPause() Option { return func(o *Options) { o.pause = 0 } }
+func WithoutPause() Option { return func(o *Options) { o.Pause = 0 } }
 
 // InOrder disables concurrent and deferred work, so that a repeated test performs the same disk operations.
 func InOrder() Option { return func(o *Options) { o.inOrder = true } }

@@ -77,16 +77,16 @@ type PendingMessage struct {
 	Draft
 	Stored       []byte // Body, with references
 	Refs         int    // number of references
-	payloadBytes int64  // size of their payloads
+	PayloadBytes int64  // size of their payloads
 	Payloads     []Item // small ones, for the log
 }
 
-// count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
-func (d *PendingMessage) count(size int64) error {
-	if size > loader.MaxBody-d.payloadBytes {
+// Count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
+func (d *PendingMessage) Count(size int64) error {
+	if size > loader.MaxBody-d.PayloadBytes {
 		return errPayloadsTooLarge
 	}
-	d.payloadBytes += size
+	d.PayloadBytes += size
 	return nil
 }
 
@@ -100,14 +100,14 @@ func (s *Store) externalise(d *PendingMessage, threshold int64, hold func() erro
 	if err != nil {
 		return err
 	}
-	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.put(d, hold), attached)
+	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.PutPayload(d, hold), attached)
 	d.Stored, d.Refs = stored, len(refs)
 	return err
 }
 
-// addPayloads appends to items the payloads that are neither in a live log nor in added. It adds them to added, the
+// AddPayloads appends to items the payloads that are neither in a live log nor in added. It adds them to added, the
 // set of payloads in items. The caller holds the context's lock.
-func (c *Context) addPayloads(items, payloads []Item, added map[blob.Sum]bool) []Item {
+func (c *Context) AddPayloads(items, payloads []Item, added map[blob.Sum]bool) []Item {
 	for _, p := range payloads {
 		if !added[p.Sum] && !c.Index.HasPayload(p.Sum) {
 			added[p.Sum] = true
@@ -117,10 +117,10 @@ func (c *Context) addPayloads(items, payloads []Item, added map[blob.Sum]bool) [
 	return items
 }
 
-// put returns the function that stores the payloads of a draft.
-func (s *Store) put(d *PendingMessage, hold func() error) func(payload []byte) (blob.Sum, error) {
+// PutPayload returns the function that stores the payloads of a draft.
+func (s *Store) PutPayload(d *PendingMessage, hold func() error) func(payload []byte) (blob.Sum, error) {
 	return func(payload []byte) (blob.Sum, error) {
-		if err := d.count(int64(len(payload))); err != nil {
+		if err := d.Count(int64(len(payload))); err != nil {
 			return blob.Sum{}, err
 		}
 		if len(payload) > maxJournalPayload {
@@ -196,8 +196,8 @@ func (b *BlobHold) Hold(ctx context.Context) error {
 	return nil
 }
 
-// blobsAlone runs f while no other process or goroutine holds blobs.
-func (s *Store) blobsAlone(ctx context.Context, f func() error) error {
+// BlobsAlone runs f while no other process or goroutine holds blobs.
+func (s *Store) BlobsAlone(ctx context.Context, f func() error) error {
 	lock := s.FS.Lock(BlobsLock)
 	defer lock.Close()
 	if err := s.Acquire(ctx, lock); err != nil {

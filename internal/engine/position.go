@@ -20,7 +20,7 @@ func (b *Branch) PositionAt(ctx context.Context, at time.Time) (int64, error) {
 	for from < to && err == nil {
 		middle := from + (to-from)/2
 		var m *Message
-		if m, err = b.availableFrom(ctx, middle, to); m != nil && timeOf(m).Before(at) {
+		if m, err = b.availableFrom(ctx, middle, to); m != nil && TimeOf(m).Before(at) {
 			from = m.Position + 1
 		} else {
 			to = middle
@@ -64,4 +64,12 @@ func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([
 		end = m.Position + int64(after) + 1
 	}
 	return b.Range(ctx, max(m.Position-int64(before), 0), end)
+}
+
+// TimeOf returns the time of a message, or else that of its commit.
+func TimeOf(m *Message) time.Time {
+	if m.CreatedAt.IsZero() {
+		return m.StoredAt
+	}
+	return m.CreatedAt
 }

@@ -105,18 +105,18 @@ type Place struct {
 	Entry index.Entry
 }
 
-// find looks up an id among the messages that the branch shows.
+// Find looks up an id among the messages that the branch shows.
 func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 	m := b.c.Current()
 	info, err := branch.Get(m, b.name)
 	if err != nil {
 		return Place{}, err
 	}
-	return b.c.find(m, info.Line, id)
+	return b.c.Find(m, info.Line, id)
 }
 
-// find looks up an id in the history of a line.
-func (c *Context) find(m *Metadata, line, id uuid.UUID) (Place, error) {
+// Find looks up an id in the history of a line.
+func (c *Context) Find(m *Metadata, line, id uuid.UUID) (Place, error) {
 	end, err := c.End(m, line)
 	if err != nil {
 		return Place{}, err

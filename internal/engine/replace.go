@@ -75,7 +75,7 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOpt
 	if err != nil {
 		return err
 	}
-	at, err := c.find(tx.m, info.Line, id)
+	at, err := c.Find(tx.m, info.Line, id)
 	if err != nil {
 		return err
 	}
@@ -155,7 +155,7 @@ func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingM
 	tx.put(d.Payloads, MessageItem(journal.Replace, env, raw, at.Entry.Size), nil)
 	stored := &BatchResult{AppendResult: AppendResult{ID: env.ID, Position: env.Position}}
 	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{at.Span.Line, d, stored})
-	tx.durable = append(tx.durable, func() { tx.c.superseded(at, old, env, raw) })
+	tx.durable = append(tx.durable, func() { tx.c.Superseded(at, old, env, raw) })
 }
 
 // MakeRoom prepares another version of an unavailable message. It returns the id of the previous message. A damaged file
@@ -182,16 +182,16 @@ func (c *Context) MakeRoom(m *Metadata, at Place) (prev uuid.UUID, err error) {
 func (c *Context) Supersede(at Place, old []byte, env *message.Envelope, payloads []Item) error {
 	raw := env.AppendTo(nil)
 	items := slices.Concat(payloads, []Item{MessageItem(journal.Replace, env, raw, at.Entry.Size)})
-	if err := c.commit(items); err != nil {
+	if err := c.CommitItems(items); err != nil {
 		return err
 	}
-	c.superseded(at, old, env, raw)
+	c.Superseded(at, old, env, raw)
 	return nil
 }
 
-// superseded makes the file of a version that is committed, unless the message is archived. An old version goes to trash.
+// Superseded makes the file of a version that is committed, unless the message is archived. An old version goes to trash.
 // The caller holds the lock.
-func (c *Context) superseded(at Place, old []byte, env *message.Envelope, raw []byte) {
+func (c *Context) Superseded(at Place, old []byte, env *message.Envelope, raw []byte) {
 	if old != nil {
 		_ = c.Dir.TrashVersion(at.Span.Line, at.Entry.Position, old, env.StoredAt)
 	}
@@ -203,12 +203,12 @@ func (c *Context) superseded(at Place, old []byte, env *message.Envelope, raw []
 	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.ID, raw, env.StoredAt)
 }
 
-// commit writes items to the log and waits until they are durable. The caller holds the lock.
-func (c *Context) commit(items []Item) error {
+// CommitItems writes items to the log and waits until they are durable. The caller holds the lock.
+func (c *Context) CommitItems(items []Item) error {
 	return c.commitNow(c.append(items, false), items, (*index.Commit).Wait)
 }
 
-// CommitDurably is commit, regardless of the store's durability option.
+// CommitDurably is CommitItems, regardless of the store's durability option.
 func (c *Context) CommitDurably(items []Item) error {
 	return c.commitNow(c.append(items, false), items, (*index.Commit).Sync)
 }

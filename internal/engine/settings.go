@@ -27,13 +27,6 @@ type Settings struct {
 // maxPool bounds the setting of the pool, in bytes: ctxdir.json may come from anyone.
 const maxPool = 1 << 30
 
-// ArchiveOptions returns which messages a collection archives, and whether it archives any.
-func (s Settings) ArchiveOptions() (o ArchiveOptions, some bool) {
-	o.StoredFor = time.Duration(max(s.ArchiveAfter, 0)) * time.Second
-	o.KeepLast = max(s.KeepLast, 0)
-	return o, o.StoredFor > 0 || o.KeepLast > 0
-}
-
 // Grace returns the grace period of removed data, 0 for the default.
 func (s Settings) Grace() time.Duration { return time.Duration(max(s.TrashGrace, 0)) * time.Second }
 

@@ -55,11 +55,9 @@ type Store struct {
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
-	listed     *listCache
 	handles    *handles
 	projector  *projector
 	derived    *derived
-	imported   *importedSpots
 	cut        *cutHook
 }
 
@@ -171,9 +169,9 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		return fail(err)
 	}
 	s := &Store{
-		FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}, projector: &projector{},
-		derived: &derived{}, imported: &importedSpots{},
-		cut: &cutHook{},
+		FS: fsys, path: dir, Options: newOptions(opts), handles: &handles{}, projector: &projector{},
+		derived: &derived{},
+		cut:     &cutHook{},
 	}
 	if err := s.readInfo(); err != nil {
 		_ = fsys.Close()
@@ -213,7 +211,7 @@ func (s *Store) readInfo() error {
 // In returns the same store in another folder: a context in a trash item opens there.
 func (s *Store) In(fsys vfs.FS) *Store {
 	in := *s
-	in.FS, in.listed, in.handles = fsys, &listCache{}, &handles{}
+	in.FS, in.handles = fsys, &handles{}
 	return &in
 }
 
@@ -222,7 +220,6 @@ func (s *Store) In(fsys vfs.FS) *Store {
 func (s *Store) Close() error {
 	err := s.handles.close()
 	s.projector.run(writers)
-	s.closeSummaries()
 	return errors.Join(err, s.FS.Close())
 }
 
@@ -265,13 +262,19 @@ func (s *Store) AcquireWith(ctx context.Context, acquire func(context.Context) e
 // IDs yields the ids of the contexts in the store, in ascending order, without legacy contexts.
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
-		for e, err := range s.entries() {
-			if err == nil && (!e.folder || IsSplit(s.FS, e.id.String())) {
+		for e, err := range s.Entries() {
+			if err == nil && (!e.Folder || IsSplit(s.FS, e.ID.String())) {
 				continue
 			}
-			if !yield(e.id, err) || err != nil {
+			if !yield(e.ID, err) || err != nil {
 				return
 			}
 		}
 	}
+}
+
+// WasRemoved reports whether a context was removed meanwhile: then nothing is wrong with it.
+func (s *Store) WasRemoved(id uuid.UUID) bool {
+	_, err := s.FS.Lstat(id.String())
+	return errors.Is(err, fs.ErrNotExist)
 }

@@ -8,12 +8,13 @@ import (
 	"fmt"
 	"io/fs"
 	"regexp"
+	"slices"
 	"strings"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -70,7 +71,7 @@ func contextFolders(fsys vfs.FS, yield func(name string) bool) error {
 		if err != nil {
 			return err
 		}
-		if _, ok := ctxfolder.ParseID(strings.ToLower(e.Name())); !ok || !e.IsDir() || !integrity.IsContext(fsys, e.Name()) {
+		if _, ok := ctxfolder.ParseID(strings.ToLower(e.Name())); !ok || !e.IsDir() || !isContext(fsys, e.Name()) {
 			continue
 		}
 		if !yield(e.Name()) {
@@ -78,6 +79,20 @@ func contextFolders(fsys vfs.FS, yield func(name string) bool) error {
 		}
 	}
 	return nil
+}
+
+// isContext reports whether a folder holds a part of a context.
+func isContext(store vfs.FS, name string) bool {
+	for e, err := range store.ReadDir(name) {
+		if err != nil {
+			break
+		}
+		_, log := journal.ParseName(e.Name())
+		if log || slices.Contains([]string{ctxfolder.MetadataFile, ctxfolder.Segments, ctxfolder.Messages}, e.Name()) {
+			return true
+		}
+	}
+	return false
 }
 
 func holdsContexts(fsys vfs.FS) (some bool) {
@@ -122,19 +137,17 @@ const maxContextsAtOpen = 64
 // Problem returns why the store opened read-only: an error that wraps [ErrStoreFile], nil for a healthy store.
 func (s *Store) Problem() error { return Wrap(Error{Op: "open", Path: s.path}, s.problem) }
 
-// brokenFile returns the finding about ctxdir.json.
-func (s *Store) brokenFile() Finding {
-	return Finding{Kind: integrity.KindStore, Severity: SeverityError, Path: StoreFile, Detail: s.problem.Error(), Repairable: true}
-}
+// FileProblem is [Store.Problem] without the path of the store.
+func (s *Store) FileProblem() error { return s.problem }
 
 // RepairStore writes ctxdir.json again where [Open] fails with [ErrStoreFile]. It takes the id from the contexts; the
 // settings are lost, since nothing else records them. It moves the old file to the store's trash. It refuses with
-// [ErrFormat] where the file or a context has a newer version. done is false where nothing is wrong.
+// [ErrFormat] where the file or a context has a newer version. It returns what it did, nothing where nothing is wrong.
 //
 // Crash order: the old file is in the trash before the new one is written. In between the store has none, and the
 // contexts still yield the same id.
-func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) {
-	fail := func(err error) (Repaired, bool, error) { return r, false, Wrap(Error{Op: "repair", Path: dir}, err) }
+func RepairStore(dir string, opts ...Option) (done string, err error) {
+	fail := func(err error) (string, error) { return "", Wrap(Error{Op: "repair", Path: dir}, err) }
 	fsys, err := openFS(dir, opts)
 	if errors.Is(err, fs.ErrNotExist) {
 		return fail(ErrNoStore)
@@ -143,7 +156,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 		return fail(err)
 	}
 	defer fsys.Close()
-	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), listed: &listCache{}, handles: &handles{}}
+	s := &Store{FS: fsys, path: dir, Options: newOptions(opts), handles: &handles{}}
 	if s.Options.readOnly {
 		return fail(ErrReadOnly)
 	}
@@ -170,11 +183,7 @@ func RepairStore(dir string, opts ...Option) (r Repaired, done bool, err error) 
 	if err != nil {
 		return fail(err)
 	}
-	return Repaired{
-		Kind:   integrity.KindStore,
-		Path:   StoreFile,
-		Detail: "rewritten with the id that the contexts record; " + why.Error(),
-	}, true, nil
+	return "rewritten with the id that the contexts record; " + why.Error(), nil
 }
 
 // maxContextsAtRepair bounds the contexts that a repair reads.

@@ -111,7 +111,7 @@ func (tx *Tx) addOne(
 
 // put adds a record, after the payloads that it refers to.
 func (tx *Tx) put(payloads []Item, it Item, of *BatchResult) {
-	tx.items = append(tx.c.addPayloads(tx.items, payloads, tx.payloads), it)
+	tx.items = append(tx.c.AddPayloads(tx.items, payloads, tx.payloads), it)
 	for len(tx.of) < len(tx.items)-1 {
 		tx.of = append(tx.of, nil)
 	}
@@ -145,7 +145,7 @@ func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) boo
 	if len(drafts) == 0 || drafts[0].ID == uuid.Nil {
 		return false
 	}
-	p, err := tx.c.find(tx.m, line, drafts[0].ID)
+	p, err := tx.c.Find(tx.m, line, drafts[0].ID)
 	return err == nil && p.Entry.Position == expect && !p.Entry.IsErased()
 }
 
@@ -180,7 +180,7 @@ func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *Ba
 	if isNew, err := tx.c.Index.IsNew(d.ID); isNew || err != nil {
 		return nil, err
 	}
-	p, err := tx.c.find(tx.m, line, d.ID)
+	p, err := tx.c.Find(tx.m, line, d.ID)
 	if errors.Is(err, ErrNotExist) {
 		return nil, nil
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -94,7 +95,7 @@ func (x *target) linksOf(ctx context.Context, span loader.Span, entry *index.Ent
 // linked returns where messages can be that repeat others: moments, and in a context that was imported every message.
 func (x *target) linked() (in places, imported bool, err error) {
 	m := x.c.Current()
-	if m.Extra.Get(engine.OriginKey) == nil {
+	if m.Extra.Get(origin.Key) == nil {
 		in, err = x.momentPlaces()
 		return in, false, err
 	}

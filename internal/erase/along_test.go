@@ -13,6 +13,9 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/importing"
+	"github.com/ctxdir/ctxdir/internal/listing"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -39,7 +42,7 @@ var kept = []int{0, 3, 4, 5, 6}
 func importRollout(t *testing.T, s *engine.Store, path string) uuid.UUID {
 	t.Helper()
 	var id uuid.UUID
-	for r, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
+	for r, err := range importer.Import(t.Context(), importing.New(s), path, importer.Options{}) {
 		kit.Check(t, err)
 		id = r.Context
 	}
@@ -124,7 +127,8 @@ func TestEraseImportedPrompt(t *testing.T) {
 	t.Parallel()
 	disk := crashfs.New()
 	s, id, prompt := newImportedStore(t, disk)
-	for _, err := range s.List(t.Context(), engine.ListOptions{}) {
+	l := listing.New(s)
+	for _, err := range l.List(t.Context(), listing.ListOptions{}) {
 		kit.Check(t, err)
 	}
 	if found, err := kit.FilesWithCanary(disk); err != nil || len(found) < 4 {
@@ -152,10 +156,11 @@ func TestEraseImportedPrompt(t *testing.T) {
 	if err := verifyImported(disk, id); err != nil {
 		t.Error(err)
 	}
-	for _, err := range s.List(t.Context(), engine.ListOptions{}) {
+	for _, err := range l.List(t.Context(), listing.ListOptions{}) {
 		kit.Check(t, err)
 	}
 	importRollout(t, s, rolloutFile(t))
+	l.Close()
 	kit.Check(t, s.Close())
 	if err := verifyImported(disk, id); err != nil {
 		t.Errorf("after another import: %v", err)
@@ -223,7 +228,7 @@ func TestEraseNotTransitive(t *testing.T) {
 
 // imported is the metadata of a context that was imported.
 func imported() (m engine.Metadata) {
-	m.Extra.Set(engine.OriginKey, []byte(`{"format":"codex"}`))
+	m.Extra.Set(origin.Key, []byte(`{"format":"codex"}`))
 	return m
 }
 

@@ -16,6 +16,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
@@ -119,6 +120,7 @@ func (e *eraser) findCopies(ctx context.Context) error {
 
 func (s *copySearch) folder(ctx context.Context, folder string) error {
 	var inside []fs.DirEntry
+	ofMessages := s.hasMessages(folder)
 	for entry, err := range s.e.s.FS.ReadDir(folder) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -126,6 +128,9 @@ func (s *copySearch) folder(ctx context.Context, folder string) error {
 		if err != nil {
 			s.report(uuid.Nil, folder, 0, "could not be searched: "+err.Error())
 			break
+		}
+		if _, message := ctxfolder.ParseMessageFile(entry.Name()); message && ofMessages && !entry.IsDir() {
+			continue // the store's
 		}
 		inside = append(inside, entry)
 	}
@@ -188,19 +193,20 @@ func (s *copySearch) isOwn(p string) own {
 		if name == ctxfolder.Segments && segment || name == ctxfolder.Messages && ctxfolder.ValidFolder(parts[2]) {
 			return ownEntry
 		}
-	case len(parts) == 4 && name == ctxfolder.Messages:
-		if _, message := ctxfolder.ParseMessageFile(parts[3]); message {
-			return ownEntry
-		}
 	}
 	return foreign
+}
+
+// hasMessages reports whether a folder has the message files of a line.
+func (s *copySearch) hasMessages(folder string) bool {
+	return path.Dir(folder) == s.e.id.String()+"/"+ctxfolder.Messages
 }
 
 func (s *copySearch) isOwnInStore(name string, id uuid.UUID, isContext bool) own {
 	switch name {
 	case ctxfolder.Trash, ctxfolder.Locks, ctxfolder.Staging, "blobs", engine.DerivedFolder, ".git":
 		return ownTree
-	case engine.StoreFile, engine.SummariesFile, engine.ChangesFile, "collected.jsonl", ".gitignore":
+	case engine.StoreFile, listing.SummariesFile, engine.ChangesFile, "collected.jsonl", ".gitignore":
 		return ownEntry
 	}
 	if isContext {

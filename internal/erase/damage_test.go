@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 
@@ -76,7 +77,7 @@ func TestEraseDamaged(t *testing.T) {
 			if !maps.Equal(w.bodies(), before) {
 				t.Errorf("something was changed")
 			}
-			kit.Finish(t, w.c.Store.Repair(t.Context(), nil, engine.CheckOptions{}))
+			kit.Finish(t, checking.Repair(t.Context(), w.c.Store, nil, checking.Options{}))
 			w.reopen()
 			_, err := kit.Erase(w.c.Store, w.c.ID(), w.id, erase.Options{Shared: true})
 			if _, nerr := os.Lstat(filepath.Join(w.folder, ctxfolder.ErasingFile)); err != nil || !errors.Is(nerr, fs.ErrNotExist) {

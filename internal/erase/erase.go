@@ -18,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -120,6 +121,8 @@ type target struct {
 	c      *engine.Context
 	in     string // its folder, relative to the store and ending in a slash; "" for the store itself
 	places []engine.Place
+	of     int                // how many ids they were looked up for
+	gone   bool               // the first try removed the messages already
 	lost   string             // where the history cannot be read; empty if it can be
 	known  map[version]*links // of the messages that were examined; nil for those without any
 }
@@ -160,15 +163,9 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 		if e.o.DryRun {
 			return e.plan(ctx, ids)
 		}
-		err := c.Exclusively(ctx, func() error { return e.begin(ctx, ids) })
+		err := e.syncRemovals()
 		if err == nil {
-			err = e.readTexts(ctx)
-		}
-		if err == nil {
-			err = e.s.BeginForgetting(e.id)
-		}
-		if err == nil {
-			err = e.syncRemovals()
+			err = c.Exclusively(ctx, func() error { return e.begin(ctx, ids) })
 		}
 		for _, x := range e.all {
 			if err == nil {
@@ -197,7 +194,7 @@ func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 // examined: then the next erase looks again.
 func (e *eraser) finish(ctx context.Context) error {
 	if e.titleLost() {
-		if err := e.s.ForgetSummaries(e.id); err != nil {
+		if err := listing.Forget(e.s, e.id); err != nil {
 			return err
 		}
 	}

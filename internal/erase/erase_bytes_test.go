@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ func TestErasedBytes(t *testing.T) {
 		"in a log": func(*engine.Context) error { return nil },
 		"sealed":   func(c *engine.Context) error { return c.Seal(ctx) },
 		"archived": func(c *engine.Context) error {
-			_, err := c.Archive(ctx, engine.ArchiveOptions{})
+			_, err := kit.Archive(ctx, c, archiving.Options{})
 			return err
 		},
 	} {

@@ -10,7 +10,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/backup"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 
@@ -71,13 +73,13 @@ func TestEraseEditedPayload(t *testing.T) {
 			{"nothing", func(*testing.T, *engine.Context, string) {}},
 			{"sealed", seal},
 			{"archived", func(t *testing.T, c *engine.Context, _ string) {
-				kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+				kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			}},
 			{"recorded by a repair", func(t *testing.T, c *engine.Context, _ string) {
-				kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{}))
+				kit.Finish(t, checking.Repair(ctx, c.Store, nil, checking.Options{}))
 			}},
 			{"collected", func(t *testing.T, c *engine.Context, _ string) {
-				kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+				kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 				for range 2 {
 					kit.Collect(t, c.Store, trash.CollectOptions{Grace: 0})
 				}
@@ -151,7 +153,7 @@ func TestEraseSparesUnindexed(t *testing.T) {
 			folder := filepath.Join(dir, other.ID().String())
 			saved := filepath.Join(t.TempDir(), "file")
 			kit.Write(t, saved, kit.Must[[]byte](t)(os.ReadFile(filepath.Join(folder, "messages", "branch-main", kit.TestID(1).String()+".json"))))
-			kit.Must[engine.ArchiveResult](t)(other.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, other, archiving.Options{}))
 			hide(t, dir, folder, saved)
 			kit.Check(t, other.Close(), os.RemoveAll(folder))
 			kit.Must[[]erase.Removal](t)(kit.Erase(s, c.ID(), at.ID, erase.Options{}))
@@ -177,7 +179,7 @@ func TestEraseBlind(t *testing.T) {
 		kit.Check(t, c.Seal(ctx))
 		if name == "edited away" {
 			editFile(t, c, filepath.Join(dir, c.ID().String(), "messages", "branch-main", at.ID.String()+".json"), redacted)
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		}
 		other := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60001)}))
 		kit.Append(t, other.Active(), engine.Draft{ID: kit.TestID(1), Body: []byte(kit.LargeBody("a"))})
@@ -210,7 +212,7 @@ func TestKeepEditedPayload(t *testing.T) {
 			file := filepath.Join(folder, "messages", "branch-main", at.ID.String()+".json")
 			editFile(t, c, file, edit)
 			if then == "archived" {
-				kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+				kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			}
 			for range 2 {
 				kit.Collect(t, c.Store, trash.CollectOptions{Grace: 0})

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 
@@ -26,7 +27,7 @@ func TestEraseArchivedShared(t *testing.T) {
 		}
 		second := kit.Append(t, other.Active(), engine.Draft{Body: kit.Secret(3000)})
 		for _, x := range []*engine.Context{c, other} {
-			kit.Must[engine.ArchiveResult](t)(x.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, x, archiving.Options{}))
 		}
 		kit.Collect(t, c.Store, trash.CollectOptions{Grace: 0})
 		_, err := kit.Erase(c.Store, c.ID(), first.ID, erase.Options{})

@@ -10,17 +10,33 @@ import (
 	"github.com/google/uuid"
 )
 
-// begin checks that the messages may be erased, and writes the note. The caller holds the locks of the context.
+// begin checks that the messages may be erased, writes the note, and removes them from the context: what one look under the
+// lock found serves all of it. The caller holds the locks of the context.
 func (e *eraser) begin(ctx context.Context, ids []uuid.UUID) error {
-	if err := e.look(ctx, ids); err != nil {
+	err := e.look(ctx, ids)
+	if err == nil {
+		err = e.readTexts(ctx)
+	}
+	if err == nil {
+		err = e.main.prepare(ctx)
+	}
+	if err != nil {
 		return err
 	}
-	for _, x := range e.all {
-		if _, err := e.findTraces(x); err != nil { // it notes payloads
+	var traces []trace
+	for _, x := range e.all { // main is the last one
+		if traces, err = e.findTraces(x); err != nil { // it notes payloads
 			return err
 		}
 	}
-	return e.writeNote()
+	if err := e.writeNote(); err != nil {
+		return err
+	}
+	if err := e.s.BeginForgetting(e.id); err != nil {
+		return err
+	}
+	e.main.gone = true
+	return e.removeFrom(e.main, traces)
 }
 
 // look finds the messages and what goes along with them.
@@ -30,8 +46,10 @@ func (e *eraser) look(ctx context.Context, ids []uuid.UUID) error {
 	}
 	err := e.findAll(ctx, ids)
 	for _, x := range e.all {
-		if ferr := x.find(e.ids); ferr != nil {
-			return ferr
+		if x != e.main || x.of != len(e.ids) {
+			if ferr := x.find(e.ids); ferr != nil {
+				return ferr
+			}
 		}
 		if verr := x.verify(); verr != nil {
 			return verr // it may be why a message was not found
@@ -100,6 +118,7 @@ func (e *eraser) find(ids []uuid.UUID) error {
 			delete(e.along, id)
 		}
 	}
+	x.places, x.of = slices.DeleteFunc(x.places, func(at engine.Place) bool { return !e.ids[at.Entry.ID] }), len(e.ids)
 	m := x.c.Current()
 	strange := map[uuid.UUID]bool{} // messages in files of another history, and in the trash
 	for _, id := range ids {

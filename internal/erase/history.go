@@ -11,6 +11,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -18,7 +19,7 @@ import (
 
 // find finds the messages on every line, including lines without a name.
 func (x *target) find(ids map[uuid.UUID]bool) error {
-	x.places, x.lost = nil, ""
+	x.places, x.lost, x.of = nil, "", len(ids)
 	for _, line := range x.c.Current().Lines {
 		for entry, err := range x.c.Index.All(context.Background(), line.ID, 0, math.MaxInt64) {
 			if err != nil {
@@ -85,9 +86,13 @@ const maxTries = 8
 // erase removes the messages from the context or a copy of it. It begins again if another writer replaced one meanwhile.
 func (e *eraser) erase(ctx context.Context, x *target) error {
 	for range maxTries {
-		err := x.c.Exclusively(ctx, func() error { return e.remove(ctx, x) })
+		var err error
+		if !x.gone {
+			err = x.c.Exclusively(ctx, func() error { return e.remove(ctx, x) })
+		}
+		x.gone = false
 		if err == nil { // the title that went is in earlier metadata
-			err = x.repairFirst(x.c.Scrub(ctx, false, e.ids[engine.TitleErased(x.c.Current())]))
+			err = x.repairFirst(x.c.Scrub(ctx, false, e.ids[origin.TitleErased(x.c.Current())]))
 		}
 		done := false
 		if err == nil {
@@ -103,20 +108,26 @@ func (e *eraser) erase(ctx context.Context, x *target) error {
 	return fmt.Errorf("%w: other writers replace the messages", engine.ErrLocked)
 }
 
-// remove does what comes before the seal. The caller holds the locks of the context.
+// prepare comes before the search. The caller holds the locks of the context.
+func (x *target) prepare(ctx context.Context) error {
+	err := x.c.AwaitFiles(ctx) // none appears behind the search
+	if err == nil {
+		err = x.tidy()
+	}
+	if err == nil {
+		err = sweepTrash(x.c.Dir.FS)
+	}
+	return err
+}
+
+// remove looks for the messages once more, and does what comes before the seal. The caller holds the locks of the context.
 func (e *eraser) remove(ctx context.Context, x *target) error {
 	came, err := e.addAlong(ctx, x)
 	if err == nil {
 		err = x.find(e.ids)
 	}
 	if err == nil {
-		err = x.c.AwaitFiles(ctx) // none appears behind the search
-	}
-	if err == nil {
-		err = x.tidy()
-	}
-	if err == nil {
-		err = sweepTrash(x.c.Dir.FS)
+		err = x.prepare(ctx)
 	}
 	if err != nil {
 		return err
@@ -130,6 +141,13 @@ func (e *eraser) remove(ctx context.Context, x *target) error {
 			return err
 		}
 	}
+	return e.removeFrom(x, traces)
+}
+
+// removeFrom does what comes before the seal.
+//
+// Crash order: the note is durable before the commit, and the commit before the files go.
+func (e *eraser) removeFrom(x *target, traces []trace) error {
 	e.reportPlaces(x)
 	if err := e.commit(x); err != nil {
 		return err
@@ -173,10 +191,10 @@ func (e *eraser) commit(x *target) error {
 		}
 		items = append(items, engine.Item{Item: item})
 	}
-	if e.ids[engine.TitleFrom(m)] {
+	if e.ids[origin.TitleFrom(m)] {
 		e.reportTitle(x)
 		m = m.Clone()
-		engine.EraseTitle(m)
+		origin.EraseTitle(m)
 		return x.c.ReplaceMetadata(m, items...)
 	}
 	if len(items) == 0 {
@@ -200,10 +218,11 @@ func (e *eraser) settle(x *target) (done bool, err error) {
 	if _, err := x.c.Dir.WriteMetadata(x.c.Current()); err != nil {
 		return false, err
 	}
-	if err := trash.ClearTemporaries(x.c.Dir.FS); err != nil {
+	folders := []string{".", ctxfolder.Segments} // those of message files have the id in their name: see traceByName
+	if err := trash.ClearTemporaries(x.c.Dir.FS, folders...); err != nil {
 		return false, err
 	}
-	for _, folder := range []string{".", ctxfolder.Segments} { // logs and segments went
+	for _, folder := range folders { // logs and segments went
 		if err := x.c.Dir.FS.SyncDir(folder); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return false, err
 		}

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -116,7 +117,7 @@ func TestEraseArchivedMoments(t *testing.T) {
 	disk := crashfs.New()
 	s, _ := newMomentStore(t, disk)
 	c := openMain(t, s)
-	if done, err := c.Archive(t.Context(), engine.ArchiveOptions{}); err != nil || done.Messages < 5 {
+	if done, err := kit.Archive(t.Context(), c, archiving.Options{}); err != nil || done.Messages < 5 {
 		t.Fatal(done, err)
 	}
 	if err := c.Close(); err != nil {

@@ -13,8 +13,11 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -173,7 +176,7 @@ func TestErase(t *testing.T) {
 func (w *world) repair(want map[string]string) {
 	w.t.Helper()
 	found := map[uuid.UUID]bool{}
-	for f, err := range w.c.Store.Check(w.t.Context(), nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(w.t.Context(), w.c.Store, nil, checking.Options{ReadData: true}) {
 		if kit.Check(w.t, err); f.Kind == integrity.KindErased {
 			found[f.ID] = true
 		}
@@ -181,7 +184,7 @@ func (w *world) repair(want map[string]string) {
 	if len(found) != 2 || !found[w.id] || !found[kit.TestID(8)] {
 		w.t.Errorf("a check found %v", found)
 	}
-	kit.Finish(w.t, w.c.Store.Repair(w.t.Context(), nil, engine.CheckOptions{}))
+	kit.Finish(w.t, checking.Repair(w.t.Context(), w.c.Store, nil, checking.Options{}))
 	w.isErased("repaired", want)
 }
 
@@ -220,7 +223,7 @@ func newWorld(t *testing.T, size int) *world {
 				m.Title = "chosen"
 			}
 			if n == 0 {
-				m.Extra.Set(engine.OriginKey, fmt.Appendf(nil, `{"format":"codex","title":%q,"title_from":%q}`, title, w.id))
+				m.Extra.Set(origin.Key, fmt.Appendf(nil, `{"format":"codex","title":%q,"title_from":%q}`, title, w.id))
 			}
 			return nil
 		}))
@@ -252,7 +255,7 @@ func (w *world) replace(body string) {
 
 func (w *world) archive() {
 	w.t.Helper()
-	if done := kit.Must[engine.ArchiveResult](w.t)(w.c.Archive(w.t.Context(), engine.ArchiveOptions{})); done.Messages == 0 {
+	if done := kit.Must[archiving.Result](w.t)(kit.Archive(w.t.Context(), w.c, archiving.Options{})); done.Messages == 0 {
 		w.t.Fatalf("%+v", done)
 	}
 }

@@ -7,6 +7,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -17,19 +18,19 @@ import (
 
 func (e *eraser) reportTitle(x *target) {
 	m := x.c.Current()
-	if from := engine.TitleFrom(m); e.ids[from] {
+	if from := origin.TitleFrom(m); e.ids[from] {
 		e.report(from, x.path(ctxfolder.MetadataFile), int64(len(m.Title)), "title")
 	}
 }
 
 // titleLost reports whether the title of the context went with one of the messages, now or in an interrupted erase.
-func (e *eraser) titleLost() bool { return e.ids[engine.TitleErased(e.main.c.Current())] }
+func (e *eraser) titleLost() bool { return e.ids[origin.TitleErased(e.main.c.Current())] }
 
 // noteTitle notes the title that was made from one of the messages: a person may have given it to the context again.
 func (e *eraser) noteTitle(m *engine.Metadata) {
-	if e.ids[engine.TitleFrom(m)] {
+	if e.ids[origin.TitleFrom(m)] {
 		var from engine.Object
-		_ = from.UnmarshalJSON(m.Extra.Get(engine.OriginKey)) // it is one
+		_ = from.UnmarshalJSON(m.Extra.Get(origin.Key)) // it is one
 		e.titles[from.Text("title")] = true
 	}
 }
@@ -53,7 +54,7 @@ func (e *eraser) hasTitle(b []byte) bool {
 // titleIn returns the message to erase from whose text the title in a piece of metadata was made.
 func (e *eraser) titleIn(b []byte) (id uuid.UUID, ok bool) {
 	for rest := b; ; {
-		_, after, found := bytes.Cut(rest, []byte(`"`+engine.TitleFromKey+`"`))
+		_, after, found := bytes.Cut(rest, []byte(`"`+origin.TitleFromKey+`"`))
 		if !found {
 			return uuid.Nil, false
 		}

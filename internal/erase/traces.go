@@ -45,8 +45,13 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 	if err != nil {
 		return nil, err
 	}
-	more, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash)
-	return slices.Concat(found, more), err
+	for {
+		known := len(e.blobs)
+		more, err := e.trashTraces(x.c.Dir.FS, ctxfolder.Trash)
+		if err != nil || len(e.blobs) == known { // else a rest in the trash may mention one of the payloads found meanwhile
+			return slices.Concat(found, more), err
+		}
+	}
 }
 
 // findInHistory is findTraces for logs and segments.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -69,7 +70,7 @@ var unreadable = map[string]func(t *testing.T, disk *crashfs.FS, m sealedMoment)
 		t.Helper()
 		damageMoment(t, disk, m)
 		s := kit.Must[*engine.Store](t)(kit.OpenCrash(disk))
-		kit.Finish(t, s.Repair(t.Context(), nil, engine.CheckOptions{}))
+		kit.Finish(t, checking.Repair(t.Context(), s, nil, checking.Options{}))
 		kit.Check(t, s.Close())
 		return func() { kit.Check(t, disk.Replace(momentView, m.view)) }
 	},

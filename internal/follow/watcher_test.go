@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/watch"
@@ -134,8 +135,8 @@ func TestWatchKinds(t *testing.T) {
 				t.Errorf("title %q", e.Metadata.Title)
 			}
 			check(c.Seal(ctx))
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
-			kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
+			kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil))
 			for x, err := range trash.Collect(ctx, other, trash.CollectOptions{Grace: trash.DefaultGrace}) {
 				_, _ = x, err
 			}

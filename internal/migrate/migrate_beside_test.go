@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
@@ -104,5 +105,5 @@ func besideMigrated(t *testing.T, disk *crashfs.FS, id uuid.UUID, at string) {
 	if _, err := disk.Lstat(at + ".old-2"); err == nil {
 		t.Fatal("there are two with the suffix")
 	}
-	kit.NothingFound(t, "afterwards", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "afterwards", s, checking.Options{ReadData: true})
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -209,7 +210,7 @@ func afterMigrateCut(disk *crashfs.FS, id uuid.UUID, split, done bool) error {
 			return err
 		}
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 		if f.Severity == "error" || err != nil {
 			return fmt.Errorf("check: %+v, %w", f, err)
 		}

@@ -10,8 +10,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json/jsontext"
@@ -214,19 +217,19 @@ func TestLostPool(t *testing.T) {
 		t.Errorf("opened: %v", err)
 	}
 	rows := 0
-	for sum, err := range s.List(ctx, engine.ListOptions{}) {
+	for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 		if rows++; err != nil || !errors.Is(sum.Problem, engine.ErrDamaged) || sum.Format != engine.LegacySplit {
 			t.Errorf("%+v, %v", sum, err)
 		}
 	}
 	for _, ids := range [][]uuid.UUID{{id}, nil} {
 		left := 0
-		for r, err := range s.Repair(ctx, ids, engine.CheckOptions{Progress: func(p engine.CheckProgress) { left = p.Left }}) {
+		for r, err := range checking.Repair(ctx, s, ids, checking.Options{Progress: func(p checking.Progress) { left = p.Left }}) {
 			t.Errorf("repaired %+v, %v", r, err)
 		}
 		found := 0
-		for f, err := range s.Check(ctx, ids, engine.CheckOptions{}) {
-			if found++; err != nil || f.Kind != "legacy" || f.Severity != engine.SeverityError || f.Repairable || f.Context != id {
+		for f, err := range checking.Check(ctx, s, ids, checking.Options{}) {
+			if found++; err != nil || f.Kind != "legacy" || f.Severity != integrity.SeverityError || f.Repairable || f.Context != id {
 				t.Errorf("%+v, %v", f, err)
 			}
 		}

@@ -11,6 +11,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
@@ -60,7 +61,7 @@ func TestMigrateAnything(t *testing.T) {
 			t.Fatalf("came back as\n%s\nof\n%s\n%s", got, text, mustEncode(t, c))
 		}
 		sameLists(t, c, kit.DecodeJSON(t, text).(map[string]any))
-		for f, err := range s.Check(ctx, []uuid.UUID{done.Context}, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, []uuid.UUID{done.Context}, checking.Options{ReadData: true}) {
 			t.Fatal(f, err)
 		}
 	})

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 
@@ -46,7 +47,7 @@ func TestLegacyView(t *testing.T) {
 			t.Error(err)
 		}
 		rows := 0
-		for sum, err := range s.List(ctx, engine.ListOptions{}) {
+		for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 			if rows++; err != nil || sum.Format != engine.LegacyFile || sum.Messages != 2 || sum.Branches != 1 || sum.Problem != nil {
 				t.Errorf("%+v, %v", sum, err)
 			}
@@ -114,9 +115,9 @@ func TestLegacyListed(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	row := func() (only engine.Summary) {
+	row := func() (only listing.Summary) {
 		n := 0
-		for sum, err := range s.List(ctx, engine.ListOptions{}) {
+		for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 			if err != nil {
 				t.Fatal(err)
 			}

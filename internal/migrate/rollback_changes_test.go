@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
@@ -41,7 +42,7 @@ func TestRollbackChanges(t *testing.T) {
 	other := kit.Must[*engine.Branch](t)(c.NewBranch(ctx, "other"))
 	one := uuid.MustParse(legacytest.ID(1))
 	kit.Append(t, other, engine.Draft{ID: one, Body: []byte(`{"role":"User","content":[],"another":"version"}`)})
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	err := errors.Join(c.Rename(ctx, "main", "trunk"), c.Switch(ctx, "alt"), c.Update(ctx, func(m *engine.Metadata) error {
 		m.Title, m.State = "New", json.RawMessage(`{"awaiting":{"n":1.0}}`)
 		m.Config.SetText("mode", "agent")

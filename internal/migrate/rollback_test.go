@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -220,12 +221,12 @@ func TestSettle(t *testing.T) {
 			c.Close()
 		}
 		rows := 0
-		for sum, err := range s.List(ctx, engine.ListOptions{}) {
+		for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 			if rows++; err != nil || sum.ID != id || !errors.Is(sum.Problem, want) {
 				t.Errorf("%s, listed: %+v, %v", when, sum, err)
 			}
 		}
-		if _, err := s.Resolve(id.String()); want == nil && (err != nil || rows != 1) {
+		if _, err := listing.New(s).Resolve(id.String()); want == nil && (err != nil || rows != 1) {
 			t.Errorf("%s: %d rows, %v", when, rows, err)
 		}
 	}
@@ -249,13 +250,13 @@ func TestSettle(t *testing.T) {
 		kit.Check(t, disk.Rename("staging/later", "staging/"+id.String()+".ready"))
 		switch ask {
 		case "list":
-			for sum, err := range s.List(ctx, engine.ListOptions{}) {
+			for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 				if err != nil || sum.Problem != nil {
 					t.Errorf("%+v, %v", sum, err)
 				}
 			}
 		case "resolve":
-			kit.Must[uuid.UUID](t)(s.Resolve(id.String()[20:]))
+			kit.Must[uuid.UUID](t)(listing.New(s).Resolve(id.String()[20:]))
 		}
 		look(s, nil, ask)
 	}

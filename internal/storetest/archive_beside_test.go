@@ -18,6 +18,9 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -310,17 +313,17 @@ func TestReadingWhileArchiving(t *testing.T) {
 	})
 	moved := int64(0)
 	for i := range *archivingCycles {
-		for _, do := range []func() (engine.ArchiveResult, error){
-			func() (engine.ArchiveResult, error) { return archiver.Archive(ctx, engine.ArchiveOptions{}) },
-			func() (engine.ArchiveResult, error) { return archiver.Unarchive(ctx, nil) },
-			func() (engine.ArchiveResult, error) {
+		for _, do := range []func() (archiving.Result, error){
+			func() (archiving.Result, error) { return kit.Archive(ctx, archiver, archiving.Options{}) },
+			func() (archiving.Result, error) { return archiving.Unarchive(ctx, archiver, nil) },
+			func() (archiving.Result, error) {
 				_, b, err := besideBranches(archiver)
 				if err != nil {
-					return engine.ArchiveResult{}, err
+					return archiving.Result{}, err
 				}
-				return archiver.Archive(ctx, engine.ArchiveOptions{Branch: b.Name()})
+				return kit.Archive(ctx, archiver, archiving.Options{Branch: b.Name()})
 			},
-			func() (engine.ArchiveResult, error) { return archiver.Archive(ctx, engine.ArchiveOptions{}) },
+			func() (archiving.Result, error) { return kit.Archive(ctx, archiver, archiving.Options{}) },
 		} {
 			if stop.Load() {
 				break
@@ -362,8 +365,8 @@ func TestReadingWhileArchiving(t *testing.T) {
 			t.Errorf("position %d: version %d was acknowledged, it is %.60s, %v", at, versions[n], kit.BodyOf(m), m.Unavailable)
 		}
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if err != nil || f.Severity != engine.SeverityInfo {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+		if err != nil || f.Severity != integrity.SeverityInfo {
 			t.Errorf("a check finds %+v, %v", f, err)
 		}
 	}

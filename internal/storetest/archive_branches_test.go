@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -78,9 +79,9 @@ func TestBranchesOfArchived(t *testing.T) {
 	for round := range 3 {
 		switch round {
 		case 0, 2:
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		case 1:
-			if done := kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil)); done.Stayed > 0 {
+			if done := kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil)); done.Stayed > 0 {
 				t.Errorf("%+v", done)
 			}
 		}
@@ -116,7 +117,7 @@ func TestArchiveRenamed(t *testing.T) {
 	other := kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	defer other.Close()
 	kit.Check(t, other.Rename(ctx, "main", "first"))
-	if done := kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{Branch: "first"})); done.Messages != 3 {
+	if done := kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{Branch: "first"})); done.Messages != 3 {
 		t.Errorf("%d messages archived, want 3", done.Messages)
 	}
 }

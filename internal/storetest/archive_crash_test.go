@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -73,13 +74,13 @@ func shelf(t *testing.T, disk *crashfs.FS) (*kit.World, kit.Transcript) {
 }
 
 func archiveAll(w *kit.World) error {
-	_, err := w.C.Archive(w.Ctx, engine.ArchiveOptions{})
+	_, err := kit.Archive(w.Ctx, w.C, archiving.Options{})
 	return err
 }
 
 // archiveStore archives all contexts of the store together.
 func archiveStore(w *kit.World) (err error) {
-	for _, failed := range w.Store.Archive(w.Ctx, nil, engine.ArchiveOptions{}) {
+	for _, failed := range archiving.Archive(w.Ctx, w.Store, nil, archiving.Options{}) {
 		err = errors.Join(err, failed)
 	}
 	return errors.Join(err, w.C.Refresh(w.Ctx))
@@ -91,7 +92,7 @@ func archiveAway(w *kit.World) error {
 }
 
 func archiveAlt(w *kit.World) error {
-	_, err := w.C.Archive(w.Ctx, engine.ArchiveOptions{Branch: "alt"})
+	_, err := kit.Archive(w.Ctx, w.C, archiving.Options{Branch: "alt"})
 	return err
 }
 
@@ -137,7 +138,7 @@ func arrangements() []arrangement {
 			return errors.Join(archiveAlt(w), kit.CollectAll(w.Store, 0), kit.CollectAll(w.Store, 0))
 		}, do: archiveAll, then: nothing},
 		{name: "unarchive", before: archiveAway, then: nothing, do: func(w *kit.World) error {
-			_, err := w.C.Unarchive(w.Ctx, nil)
+			_, err := archiving.Unarchive(w.Ctx, w.C, nil)
 			return err
 		}},
 		{name: "collect", before: replaceMost, then: func(s kit.Transcript) {

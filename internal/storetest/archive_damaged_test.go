@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -30,7 +32,7 @@ func TestArchiveDamaged(t *testing.T) {
 			kit.Check(t, os.WriteFile(path, b, 0o600))
 		}
 	}
-	_, err := c.Archive(ctx, engine.ArchiveOptions{})
+	_, err := kit.Archive(ctx, c, archiving.Options{})
 	if !errors.Is(err, engine.ErrDamaged) {
 		t.Errorf("archived: %v", err)
 	}
@@ -50,12 +52,12 @@ func TestArchiveDamaged(t *testing.T) {
 	other := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(dir)))
 	defer other.Close()
 	read("damaged", other)
-	kit.Finish(t, other.Repair(ctx, nil, engine.CheckOptions{}))
+	kit.Finish(t, checking.Repair(ctx, other, nil, checking.Options{}))
 	files := kit.Must[[]string](t)(filepath.Glob(filepath.Join(dir, "messages", "branch-main", "*")))
 	if len(files) != 9 { // those that are not archived, and the one that was the only copy
 		t.Errorf("%d files", len(files))
 	}
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	kit.Check(t, os.RemoveAll(filepath.Join(dir, "messages")))
 	read("repaired and archived", other)
 }

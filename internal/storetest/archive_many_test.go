@@ -12,6 +12,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -20,9 +21,9 @@ import (
 )
 
 // archiveTogether archives contexts in one call.
-func archiveTogether(t *testing.T, s *engine.Store, ids ...uuid.UUID) (done []engine.ArchiveResult) {
+func archiveTogether(t *testing.T, s *engine.Store, ids ...uuid.UUID) (done []archiving.Result) {
 	t.Helper()
-	for x, err := range s.Archive(context.Background(), ids, engine.ArchiveOptions{}) {
+	for x, err := range archiving.Archive(context.Background(), s, ids, archiving.Options{}) {
 		kit.Check(t, err)
 		done = append(done, x)
 	}
@@ -54,7 +55,7 @@ func TestArchiveCosts(t *testing.T) {
 		}
 		calls := k.during(func() {
 			c := kit.Must[*engine.Context](t)(k.store.Context(ctx, ids[0]))
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			kit.Check(t, c.Close())
 		})
 		opened["one"] = append(opened["one"], one(calls, ""))
@@ -176,7 +177,7 @@ func archiveFailing(t *testing.T, k int) (failed int) {
 		}
 		return nil
 	})
-	for _, err := range s.Archive(ctx, nil, engine.ArchiveOptions{}) {
+	for _, err := range archiving.Archive(ctx, s, nil, archiving.Options{}) {
 		if errors.Is(err, syscall.EIO) {
 			failed++
 		}

@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -35,7 +36,7 @@ func archivedContext(t *testing.T, opts ...engine.Option) *engine.Context {
 	for i := range 4 {
 		kit.Append(t, alt, engine.Draft{ID: kit.TestID(200 + i), Body: fmt.Appendf(nil, `{"alt":%d}`, i)})
 	}
-	if done := kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 20 || done.Stayed != 0 {
+	if done := kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{})); done.Messages != 20 || done.Stayed != 0 {
 		t.Fatalf("%+v", done)
 	}
 	return c
@@ -68,14 +69,14 @@ func TestArchive(t *testing.T) {
 	}
 	for _, step := range []struct {
 		name                    string
-		do                      func() (engine.ArchiveResult, error)
+		do                      func() (archiving.Result, error)
 		messages, stayed, files int
 	}{
-		{"dry run", func() (engine.ArchiveResult, error) { return c.Archive(ctx, engine.ArchiveOptions{DryRun: true}) }, 10, 0, 10},
-		{"archive", func() (engine.ArchiveResult, error) { return c.Archive(ctx, engine.ArchiveOptions{}) }, 10, 2, 2},
-		{"again", func() (engine.ArchiveResult, error) { return c.Archive(ctx, engine.ArchiveOptions{}) }, 0, 2, 2},
-		{"unarchive", func() (engine.ArchiveResult, error) { return c.Unarchive(ctx, nil) }, 8, 0, 10},
-		{"again", func() (engine.ArchiveResult, error) { return c.Unarchive(ctx, nil) }, 0, 0, 10},
+		{"dry run", func() (archiving.Result, error) { return kit.Archive(ctx, c, archiving.Options{DryRun: true}) }, 10, 0, 10},
+		{"archive", func() (archiving.Result, error) { return kit.Archive(ctx, c, archiving.Options{}) }, 10, 2, 2},
+		{"again", func() (archiving.Result, error) { return kit.Archive(ctx, c, archiving.Options{}) }, 0, 2, 2},
+		{"unarchive", func() (archiving.Result, error) { return archiving.Unarchive(ctx, c, nil) }, 8, 0, 10},
+		{"again", func() (archiving.Result, error) { return archiving.Unarchive(ctx, c, nil) }, 0, 0, 10},
 	} {
 		done, err := step.do()
 		if err != nil || done.Messages != int64(step.messages) || done.Stayed != int64(step.stayed) || files() != step.files {
@@ -95,15 +96,15 @@ func TestArchiveChooses(t *testing.T) {
 	ctx := context.Background()
 	now := time.Now()
 	for name, x := range map[string]struct {
-		o    engine.ArchiveOptions
+		o    archiving.Options
 		want []int64 // of main, and of the fork
 	}{
-		"all":               {engine.ArchiveOptions{}, []int64{8, 8}},
-		"a branch":          {engine.ArchiveOptions{Branch: "alt"}, []int64{4, 8}},
-		"not the newest 3":  {engine.ArchiveOptions{KeepLast: 3}, []int64{5, 5}},
-		"not the newest 6":  {engine.ArchiveOptions{KeepLast: 6}, []int64{2, 4}},
-		"not of this week":  {engine.ArchiveOptions{OlderThan: 7 * 24 * time.Hour}, []int64{6, 4}},
-		"not stored lately": {engine.ArchiveOptions{StoredFor: time.Hour}, []int64{0, 4}},
+		"all":               {archiving.Options{}, []int64{8, 8}},
+		"a branch":          {archiving.Options{Branch: "alt"}, []int64{4, 8}},
+		"not the newest 3":  {archiving.Options{KeepLast: 3}, []int64{5, 5}},
+		"not the newest 6":  {archiving.Options{KeepLast: 6}, []int64{2, 4}},
+		"not of this week":  {archiving.Options{OlderThan: 7 * 24 * time.Hour}, []int64{6, 4}},
+		"not stored lately": {archiving.Options{StoredFor: time.Hour}, []int64{0, 4}},
 	} {
 		c, _ := kit.NewContext(t, engine.WithSealBytes(-1))
 		add := func(b *engine.Branch, at time.Time) {
@@ -120,7 +121,7 @@ func TestArchiveChooses(t *testing.T) {
 		for range 4 {
 			add(alt, now)
 		}
-		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, x.o))
+		kit.Must[archiving.Result](t)(kit.Archive(ctx, c, x.o))
 		var got []int64
 		for _, l := range c.Metadata().Lines {
 			got = append(got, max(l.Archived, l.Base))
@@ -140,7 +141,7 @@ func TestArchivedInTrash(t *testing.T) {
 	kit.Append(t, gone, engine.Draft{Body: []byte(kit.LargeBody("x"))})
 	want := kit.ResolvedBodies(t, gone)
 	kit.Check(t, c.Active().Replace(ctx, kit.TestID(107), engine.Draft{Body: []byte(`{"new":1}`)}))
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	kit.Check(t, c.Remove(ctx, "gone"))
 	if _, purged := kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) > 0 {
 		t.Errorf("%+v", purged)

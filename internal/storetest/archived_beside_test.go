@@ -4,6 +4,7 @@ import (
 	"context"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -45,7 +46,7 @@ func noFilesOfArchived(t *testing.T, name string, k int, act func(c *engine.Cont
 		}
 		return nil
 	})
-	if done := kit.Must[engine.ArchiveResult](t)(writer.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 3 {
+	if done := kit.Must[archiving.Result](t)(kit.Archive(ctx, writer, archiving.Options{})); done.Messages != 3 {
 		t.Fatalf("archived %+v", done)
 	}
 	disk.Fail(nil)

@@ -18,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/search"
@@ -182,7 +183,7 @@ func (x *canaryStore) verify(t *testing.T, st *canaryState) {
 		in(k, "")
 	}
 	in(kText, search.File)
-	in(kTitle, engine.SummariesFile)
+	in(kTitle, listing.SummariesFile)
 	if st.name != "fresh" { // an answer counts only while its messages have files
 		in(kAnswer, "derived/answers/")
 	}

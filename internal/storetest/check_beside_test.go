@@ -14,6 +14,8 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -41,7 +43,7 @@ func TestCheckBesideErase(t *testing.T) {
 		}
 	}}
 	checks := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(beside), engine.WithoutPause()))
-	kit.NothingFound(t, "erased", checks, engine.CheckOptions{})
+	kit.NothingFound(t, "erased", checks, checking.Options{})
 	if !done {
 		t.Error("no blob was looked at")
 	}
@@ -73,7 +75,7 @@ func TestCheckBesideArchive(t *testing.T) {
 			done = true
 			kit.Check(t, disk.Rename(away, path(1)))
 			appended := false
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{Progress: func(int64, int64) {
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{Progress: func(int64, int64) {
 				if !appended {
 					kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"n":4}`)})
 				}
@@ -83,7 +85,7 @@ func TestCheckBesideArchive(t *testing.T) {
 	}}
 	checks := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(beside), engine.WithoutPause()))
 	defer checks.Close()
-	for f, err := range checks.Check(ctx, nil, engine.CheckOptions{}) {
+	for f, err := range checking.Check(ctx, checks, nil, checking.Options{}) {
 		if kit.Check(t, err); f.Kind != integrity.KindEdited || f.ID != kit.TestID(0) {
 			t.Errorf("%+v", f)
 		}
@@ -116,7 +118,7 @@ func TestCheckBesideRewind(t *testing.T) {
 	}}
 	checks := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(beside), engine.WithoutPause()))
 	defer checks.Close()
-	kit.NothingFound(t, "rewound", checks, engine.CheckOptions{})
+	kit.NothingFound(t, "rewound", checks, checking.Options{})
 	if !done {
 		t.Error("nothing was rewound meanwhile")
 	}
@@ -139,7 +141,7 @@ func TestCheckBesideSeal(t *testing.T) {
 	}
 	kit.Check(t, os.RemoveAll(dir+"/blobs"))
 	sealed := false
-	kit.NothingFound(t, "sealed in between", s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
+	kit.NothingFound(t, "sealed in between", s, checking.Options{Progress: func(p checking.Progress) {
 		if p.Contexts == 1 && !sealed {
 			sealed = true
 			for _, c := range contexts {
@@ -165,7 +167,7 @@ func TestCheckUnsealed(t *testing.T) {
 	expect := func(when, want string) {
 		t.Helper()
 		var found []string
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 			kit.Check(t, err)
 			found = append(found, string(f.Severity)+" "+string(f.Kind))
 		}
@@ -180,7 +182,7 @@ func TestCheckUnsealed(t *testing.T) {
 	expect("sealed", "")
 	lose() // fails unless they are there again
 	expect("lost", "warning message-missing, error blob-missing")
-	kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{}))
+	kit.Finish(t, checking.Repair(ctx, s, nil, checking.Options{}))
 	expect("repaired", "error blob-missing")
 }
 
@@ -193,8 +195,8 @@ func TestCheckBesideAppend(t *testing.T) {
 	expect := func(when string, want int) {
 		t.Helper()
 		checks := kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithoutPause()))
-		var found []engine.Finding
-		for f, err := range checks.Check(ctx, nil, engine.CheckOptions{}) {
+		var found []integrity.Finding
+		for f, err := range checking.Check(ctx, checks, nil, checking.Options{}) {
 			kit.Check(t, err)
 			found = append(found, f)
 		}
@@ -282,7 +284,7 @@ func TestCheckBesideWriters(t *testing.T) {
 	checks := 0
 	for more := true; more; checks++ {
 		more = left.Load() > 0 // the last one is after the end
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: checks%2 == 1}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: checks%2 == 1}) {
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -300,15 +302,15 @@ func TestCheckBesideWriters(t *testing.T) {
 // anything to be repaired.
 func TestCheckBesideRemovals(t *testing.T) {
 	ctx := context.Background()
-	for name, look := range map[string]func(s *engine.Store, o engine.CheckOptions) (found []string){
-		"check": func(s *engine.Store, o engine.CheckOptions) (found []string) {
-			for f, err := range s.Check(ctx, nil, o) {
+	for name, look := range map[string]func(s *engine.Store, o checking.Options) (found []string){
+		"check": func(s *engine.Store, o checking.Options) (found []string) {
+			for f, err := range checking.Check(ctx, s, nil, o) {
 				found = append(found, fmt.Sprint(f, err))
 			}
 			return found
 		},
-		"repair": func(s *engine.Store, o engine.CheckOptions) (found []string) {
-			for r, err := range s.Repair(ctx, nil, o) {
+		"repair": func(s *engine.Store, o checking.Options) (found []string) {
+			for r, err := range checking.Repair(ctx, s, nil, o) {
 				found = append(found, fmt.Sprint(r, err))
 			}
 			return found
@@ -321,7 +323,7 @@ func TestCheckBesideRemovals(t *testing.T) {
 			ids[c.ID()] = true
 			kit.Check(t, c.Close())
 		}
-		found := look(s, engine.CheckOptions{Progress: func(p engine.CheckProgress) {
+		found := look(s, checking.Options{Progress: func(p checking.Progress) {
 			for id := range ids {
 				if id != p.Context {
 					kit.Must[engine.TrashItem](t)(s.Delete(ctx, id))

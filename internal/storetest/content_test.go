@@ -12,6 +12,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -56,7 +57,7 @@ func TestBodiesComeBack(t *testing.T) {
 				t.Fatal(err)
 			}
 			compare("sealed", c)
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			kit.Check(t, c.Close())
 			again := kit.Must[*engine.Context](t)(kit.Must[*engine.Store](t)(kit.Open(dir)).Context(ctx, c.ID()))
 			compare("archived", again)
@@ -230,7 +231,7 @@ func TestReadOnlyMakesNoBlob(t *testing.T) {
 	defer r.Close()
 	large := engine.Draft{Body: []byte(kit.LargeBody("r"))}
 	_, appending := r.Active().Append(ctx, large)
-	_, externalising := r.Externalise(ctx, 0, false)
+	_, externalising := archiving.Externalise(ctx, r, 0, false)
 	replacing := r.Active().Replace(ctx, at.ID, large)
 	for what, err := range map[string]error{"append": appending, "replace": replacing, "externalise": externalising} {
 		if !errors.Is(err, engine.ErrReadOnly) {

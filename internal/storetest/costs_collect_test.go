@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -91,7 +92,7 @@ func TestReadOnlyCosts(t *testing.T) {
 		"ls":   {func(s *engine.Store) { kit.List(t, s) }, []string{"messages", "blobs", ".zst"}},
 		"show": {with(func(c *engine.Context) { kit.Must[[]*engine.Message](t)(c.Active().Last(ctx, 2)) }), []string{"blobs", "summaries"}},
 		"du CONTEXT": {with(func(c *engine.Context) {
-			c.Summary()
+			listing.Summarise(c)
 			kit.Must[[]engine.BranchInfo](t)(c.Branches(ctx))
 		}), []string{"messages", "blobs", ".zst", "summaries"}},
 		"meta": {with(func(c *engine.Context) { c.Metadata() }), []string{"messages", "blobs", ".zst", "summaries"}},

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -150,16 +151,17 @@ func TestListCosts(t *testing.T) {
 		}
 	}
 	// The disk's clock stands in the past: what changed there is old enough.
-	want := kit.List(t, k.store)
-	kit.List(t, k.store) // notes that the store's folder has these contexts and no others
-	var got []engine.Summary
-	files, _ := k.read(func() { got = kit.List(t, k.store) })
+	l := listing.New(k.store)
+	want := kit.ListBy(t, l)
+	kit.ListBy(t, l) // notes that the store's folder has these contexts and no others
+	var got []listing.Summary
+	files, _ := k.read(func() { got = kit.ListBy(t, l) })
 	if len(files) != 0 || len(got) != len(want) {
 		t.Errorf("the third list of %d contexts opens %v", len(got), files)
 	}
 	again := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
 	files, _ = k.read(func() { got = kit.List(t, again) })
-	if len(files) != 1 || path.Base(files[0]) != engine.SummariesFile || len(got) != len(want) {
+	if len(files) != 1 || path.Base(files[0]) != listing.SummariesFile || len(got) != len(want) {
 		t.Errorf("the first list of %d contexts opens %v", len(got), files)
 	}
 	for _, step := range []struct {
@@ -171,7 +173,7 @@ func TestListCosts(t *testing.T) {
 		{"a new context", func() {
 			c := kit.Must[*engine.Context](t)(k.store.Create(context.Background(), engine.Metadata{}))
 			kit.Check(t, c.Close())
-			want = append(want, engine.Summary{ID: c.ID()})
+			want = append(want, listing.Summary{ID: c.ID()})
 		}, true},
 		{"the next list", func() {}, true}, // the last one replaced the file
 		{"nothing more", func() {}, false},
@@ -195,7 +197,7 @@ func TestListCosts(t *testing.T) {
 func TestListCostsOfFewChanges(t *testing.T) {
 	k := newCounted(t)
 	var c *engine.Context
-	for range 3 * engine.RowsPerRead {
+	for range 3 * listing.RowsPerRead {
 		c = kit.Must[*engine.Context](t)(k.store.Create(context.Background(), engine.Metadata{}))
 		kit.Check(t, c.Close())
 	}
@@ -207,9 +209,11 @@ func TestListCostsOfFewChanges(t *testing.T) {
 	for range 6 {
 		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
 		calls := k.during(func() {
-			if all := kit.List(t, s); all[len(all)-1].Messages != 1 {
+			l := listing.New(s)
+			if all := kit.ListBy(t, l); all[len(all)-1].Messages != 1 {
 				t.Errorf("the list has %d messages of the context that changed", all[len(all)-1].Messages)
 			}
+			l.Close()
 			kit.Check(t, s.Close())
 		})
 		renames := func(o crashfs.Op) bool { return o.Kind == crashfs.KindRename }
@@ -232,7 +236,7 @@ func TestListCostsWithConditions(t *testing.T) {
 	list := func() (examined bool) {
 		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(k.disk)))
 		calls := k.during(func() {
-			for sum, err := range s.List(ctx, engine.ListOptions{Labels: map[string]string{"user": "ada"}}) {
+			for sum, err := range listing.New(s).List(ctx, listing.ListOptions{Labels: map[string]string{"user": "ada"}}) {
 				t.Fatal(sum, err)
 			}
 		})

@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -69,9 +71,9 @@ func TestWhatIsAcknowledgedCanBeRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	look("sealed")
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	look("archived")
-	kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
+	kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil))
 	look("with files again")
 }
 
@@ -119,7 +121,7 @@ func TestDamagedRecord(t *testing.T) {
 		if which == 0 {
 			want = append(want, kit.Must[*engine.Message](t)(fork.Message(ctx, kit.Append(t, fork, engine.Draft{Body: []byte(`{}`)}).ID)))
 		}
-		kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{}))
+		kit.Finish(t, checking.Repair(ctx, c.Store, nil, checking.Options{}))
 		kit.Check(t, c.Refresh(ctx), c.Seal(ctx))
 		got := kit.Load(t, fork)
 		for i, m := range got {
@@ -205,7 +207,7 @@ func wrongKindOfFile(t *testing.T, what string, opens bool, put func(path string
 		kit.Check(t, again.Close())
 	}
 	// With Adopt, messages whose positions others have by now get a branch.
-	kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{Adopt: true}))
+	kit.Finish(t, checking.Repair(ctx, c.Store, nil, checking.Options{Adopt: true}))
 	clean(t, c.Store)
 	again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
 	defer again.Close()
@@ -243,6 +245,6 @@ func TestDamagedPayloadRecord(t *testing.T) {
 		if len(ms) != 3 {
 			t.Errorf("%s: %d messages", stage, len(ms))
 		}
-		kit.Finish(t, c.Store.Repair(ctx, nil, engine.CheckOptions{}))
+		kit.Finish(t, checking.Repair(ctx, c.Store, nil, checking.Options{}))
 	}
 }

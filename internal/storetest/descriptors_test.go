@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/held"
 
@@ -45,15 +47,15 @@ func TestDescriptorsStay(t *testing.T) {
 		kit.Check(t, c.Rename(ctx, name, to))
 		name = to
 		read(theirs)
-		kit.Must[engine.ArchiveResult](t)(theirs.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[archiving.Result](t)(kit.Archive(ctx, theirs, archiving.Options{}))
 		read(c)
-		kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
+		kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil))
 		read(theirs)
 		kit.Must[*engine.Message](t)(c.Active().Message(ctx, kit.TestID(n)))
 		for x, err := range trash.Sweep(ctx, s, time.Hour, false) {
 			t.Error(x, err)
 		}
-		for f, err := range other.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, other, nil, checking.Options{ReadData: true}) {
 			t.Error(f, err)
 		}
 		third := kit.Must[*engine.Context](t)(other.Create(ctx, engine.Metadata{}))

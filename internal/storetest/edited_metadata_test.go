@@ -7,6 +7,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -118,8 +120,8 @@ func shownAfterAnEdit(ctx context.Context, disk *crashfs.FS, titles, branches []
 			return err
 		}
 	}
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if err != nil || f.Severity != engine.SeverityInfo && f.Kind == "metadata" {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+		if err != nil || f.Severity != integrity.SeverityInfo && f.Kind == "metadata" {
 			return fmt.Errorf("%s: %s, %w", f.Path, f.Detail, err)
 		}
 	}

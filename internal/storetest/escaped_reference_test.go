@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -44,7 +45,7 @@ func TestEscapedReference(t *testing.T) {
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	whole()
 	kit.Check(t, c.Close())
-	kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{}))
+	kit.Finish(t, checking.Repair(ctx, s, nil, checking.Options{}))
 	clean(t, s)
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	whole()

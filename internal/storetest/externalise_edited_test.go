@@ -4,11 +4,15 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -36,7 +40,7 @@ func TestExternaliseEdited(t *testing.T) {
 	other := kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithFS(beside), engine.WithTextThreshold(-1)))
 	c = kit.Must[*engine.Context](t)(other.Context(ctx, c.ID()))
 	defer c.Close()
-	moved := kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, 1000, false))
+	moved := kit.Must[archiving.Result](t)(archiving.Externalise(ctx, c, 1000, false))
 	if !done || moved.Messages != 1 {
 		t.Errorf("edited meanwhile: %v; %d messages externalised, want 1", done, moved.Messages)
 	}
@@ -45,4 +49,22 @@ func TestExternaliseEdited(t *testing.T) {
 	if body := kit.Must[json.RawMessage](t)(m.Body(ctx)); !bytes.Contains(body, []byte("EDIT")) {
 		t.Error("the edit is gone")
 	}
+}
+
+// TestExternaliseArchived: an archived message stays without a file.
+func TestExternaliseArchived(t *testing.T) {
+	ctx := context.Background()
+	s, dir := kit.NewStore(t, engine.WithTextThreshold(-1))
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	defer c.Close()
+	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(0), Body: []byte(`{"content":"` + strings.Repeat("a", 5000) + `"}`)})
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
+	if moved := kit.Must[archiving.Result](t)(archiving.Externalise(ctx, c, 1000, false)); moved.Messages != 1 {
+		t.Fatalf("%+v", moved)
+	}
+	file := filepath.Join(dir, c.ID().String(), "messages/branch-main", kit.TestID(0).String()+".json")
+	if _, err := os.Lstat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("it has a file: %v", err)
+	}
+	kit.NothingFound(t, "after it", s, checking.Options{ReadData: true})
 }

@@ -12,8 +12,12 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/backup"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 
@@ -72,8 +76,8 @@ func (a *acknowledged) shown(t *testing.T, s *engine.Store, id uuid.UUID) {
 	if n != len(a.ids) {
 		t.Fatalf("%d messages, %d were acknowledged", n, len(a.ids))
 	}
-	for f, err := range s.Check(ctx, []uuid.UUID{id}, engine.CheckOptions{ReadData: true}) {
-		if err != nil || f.Severity == engine.SeverityError {
+	for f, err := range checking.Check(ctx, s, []uuid.UUID{id}, checking.Options{ReadData: true}) {
+		if err != nil || f.Severity == integrity.SeverityError {
 			t.Errorf("check: %+v, %v", f, err)
 		}
 	}
@@ -105,7 +109,7 @@ func TestFullDisk(t *testing.T) {
 			}
 			_, ferr := c.NewBranch(ctx, "alt")
 			uerr := c.Update(ctx, func(m *engine.Metadata) error { m.Title = "T"; return nil })
-			_, aerr := c.Archive(ctx, engine.ArchiveOptions{})
+			_, aerr := kit.Archive(ctx, c, archiving.Options{})
 			for _, err := range []error{ferr, uerr, aerr} {
 				if err != nil && !errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("on a full disk: %v", err)
@@ -114,7 +118,7 @@ func TestFullDisk(t *testing.T) {
 			a.shown(t, s, c.ID())
 			n := len(a.ids)
 			kit.Check(t, os.Remove(ballast), a.append(c.Active(), size, 5), c.Seal(ctx))
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			kit.Check(t, a.append(c.Active(), size, 5))
 			if len(a.ids) != n+10 {
 				t.Errorf("%d messages, then %d", n, len(a.ids))
@@ -155,7 +159,7 @@ func TestTooManyOpenFiles(t *testing.T) {
 		if errs = append(errs, err); err == nil {
 			errs = append(errs, opened.Close())
 		}
-		_, err = c.Archive(ctx, engine.ArchiveOptions{})
+		_, err = kit.Archive(ctx, c, archiving.Options{})
 		errs = append(errs, err)
 		kit.Check(t, syscall.Setrlimit(syscall.RLIMIT_NOFILE, &was))
 		for i, err := range errs {
@@ -190,7 +194,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		case 1:
 			kit.Check(t, c.Seal(ctx))
 		case 2:
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		}
 		all, ids = append(all, a), append(ids, c.ID())
 		kit.Check(t, c.Close())
@@ -203,7 +207,7 @@ func TestReadOnlyFileSystem(t *testing.T) {
 		s, err := kit.Open(dir, opts...)
 		kit.Check(t, err)
 		n := 0
-		for sum, err := range s.List(ctx, engine.ListOptions{}) {
+		for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 			if n++; err != nil || sum.Problem != nil || sum.Messages != 10 {
 				t.Errorf("%+v, %v", sum, err)
 			}

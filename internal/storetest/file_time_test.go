@@ -11,6 +11,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/message"
@@ -53,11 +54,11 @@ func TestFileTime(t *testing.T) {
 		}
 	}
 	look("appended")
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	if _, err := os.Stat(file(0)); !errors.Is(err, fs.ErrNotExist) {
 		t.Fatalf("archived: %v", err)
 	}
-	kit.Must[engine.ArchiveResult](t)(c.Unarchive(ctx, nil))
+	kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil))
 	look("unarchived")
 	to := kit.Must[*engine.Store](t)(kit.Init(t.TempDir()))
 	kit.Must[backup.Result](t)(backup.Copy(ctx, c.Store, c.ID(), to))

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/klauspost/compress/zstd"
@@ -23,7 +24,7 @@ func Tree(t *testing.T, dir string) string {
 	t.Helper()
 	var b strings.Builder
 	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.Name() == engine.SummariesFile {
+		if err != nil || d.Name() == listing.SummariesFile {
 			return err
 		}
 		fmt.Fprintln(&b, path)

@@ -11,6 +11,9 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -97,7 +100,7 @@ func TestWithoutFiles(t *testing.T) {
 	if n := fileCount(t, disk, c); n != 6 {
 		t.Errorf("%d files after Flush, wanted 6", n)
 	}
-	kit.NothingFound(t, "after Flush", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "after Flush", s, checking.Options{ReadData: true})
 	kit.Check(t, c.Close(), s.Close())
 }
 
@@ -121,8 +124,8 @@ func TestFilesAfterKill(t *testing.T) {
 	} {
 		killed := disk.Clone()
 		s := kit.Must[*engine.Store](t)(kit.Open("disk", engine.WithFS(killed), engine.WithSealBytes(-1), engine.WithoutPause()))
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-			if err != nil || f.Severity == engine.SeverityError {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+			if err != nil || f.Severity == integrity.SeverityError {
 				t.Errorf("%s: %+v, %v", name, f, err)
 			}
 		}
@@ -132,7 +135,7 @@ func TestFilesAfterKill(t *testing.T) {
 			t.Errorf("%s: %d files, wanted 40 or more", name, n)
 		}
 		kit.Check(t, c.Close())
-		kit.NothingFound(t, name, s, engine.CheckOptions{ReadData: true})
+		kit.NothingFound(t, name, s, checking.Options{ReadData: true})
 		kit.Check(t, s.Close())
 	}
 }
@@ -172,7 +175,7 @@ func TestFilesFail(t *testing.T) {
 		t.Errorf("%d files after a seal with space", fileCount(t, disk, c))
 	}
 	kit.Check(t, c.Close())
-	kit.NothingFound(t, "with space", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "with space", s, checking.Options{ReadData: true})
 	kit.Check(t, s.Close())
 }
 
@@ -304,7 +307,7 @@ func TestFilesOfRenamedBranch(t *testing.T) {
 			t.Errorf("%d files in %s, wanted %d", n, folder, want)
 		}
 	}
-	kit.NothingFound(t, "renamed", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "renamed", s, checking.Options{ReadData: true})
 	kit.Check(t, c.Close(), s.Close())
 }
 
@@ -321,7 +324,7 @@ func TestFilesBehindRemoval(t *testing.T) {
 			return errors.Join(c.Active().Rewind(ctx, 0), kit.CollectAll(s, 0), kit.CollectAll(s, 0))
 		},
 		"archive": func(ctx context.Context, _ *engine.Store, c *engine.Context) error {
-			_, err := c.Archive(ctx, engine.ArchiveOptions{})
+			_, err := kit.Archive(ctx, c, archiving.Options{})
 			return err
 		},
 		"delete": func(ctx context.Context, s *engine.Store, c *engine.Context) error {

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -19,7 +20,7 @@ func TestFolderMadeAnew(t *testing.T) {
 	path := filepath.Join(dir, "messages", "branch-main")
 	archived := func(other *engine.Context) {
 		t.Helper()
-		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		kit.Load(t, other.Active())
 		// As the archive found and left it: the handle opens the folder right before it is removed.
 		kit.Check(t, os.Mkdir(path, 0o700))

@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -60,8 +62,8 @@ func fullCopyOnWrite(t *testing.T, written int, truncates bool) {
 			t.Fatalf("another process on a full disk: %v", err)
 		}
 		_ = again.Close()
-		for f, err := range other.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-			if err != nil || f.Severity == engine.SeverityError {
+		for f, err := range checking.Check(ctx, other, nil, checking.Options{ReadData: true}) {
+			if err != nil || f.Severity == integrity.SeverityError {
 				t.Errorf("check: %+v, %v", f, err)
 			}
 		}

@@ -8,8 +8,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -38,7 +41,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 		_, err = main.Append(ctx, engine.Draft{Body: []byte(`{"role":"user","content":"` + strings.Repeat("text ", 40) + `"}`)})
 		do(err)
 	}
-	_, err = c.Archive(ctx, engine.ArchiveOptions{})
+	_, err = kit.Archive(ctx, c, archiving.Options{})
 	do(err)
 	alt, err := main.Fork(ctx, "alt", 2)
 	do(err)
@@ -59,7 +62,7 @@ func fuzzedStore(t testing.TB) (disk *crashfs.FS, files []string) {
 	do(err, gone.Close())
 	_, err = s.Delete(ctx, gone.ID())
 	do(err)
-	for _, err := range s.List(ctx, engine.ListOptions{}) {
+	for _, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 		do(err)
 	}
 	do(s.Close())
@@ -119,9 +122,9 @@ func useAll(disk *crashfs.FS) {
 		return
 	}
 	defer s.Close()
-	for range s.List(ctx, engine.ListOptions{}) {
+	for range listing.New(s).List(ctx, listing.ListOptions{}) {
 	}
-	for range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 	}
 	for range trash.List(ctx, s) {
 	}
@@ -129,7 +132,7 @@ func useAll(disk *crashfs.FS) {
 	if c, err := s.Context(ctx, kit.TestID(60000)); err == nil {
 		use(ctx, c)
 	}
-	for range s.Repair(ctx, nil, engine.CheckOptions{}) {
+	for range checking.Repair(ctx, s, nil, checking.Options{}) {
 	}
 	if c, err := s.Context(ctx, kit.TestID(60000)); err == nil {
 		use(ctx, c)
@@ -159,6 +162,6 @@ func use(ctx context.Context, c *engine.Context) {
 		}
 		_, _ = b.Append(ctx, engine.Draft{Body: []byte(`{}`)})
 	}
-	_, _ = c.Unarchive(ctx, nil)
+	_, _ = archiving.Unarchive(ctx, c, nil)
 	_ = c.Seal(ctx)
 }

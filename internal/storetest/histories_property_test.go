@@ -15,6 +15,8 @@ import (
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
@@ -97,7 +99,7 @@ func (h *historian) step(c *engine.Context) (appended uuid.UUID) {
 	case 1, 2:
 		h.may(c.Seal(ctx))
 	case 3:
-		_, err := c.Archive(ctx, engine.ArchiveOptions{})
+		_, err := kit.Archive(ctx, c, archiving.Options{})
 		h.may(err)
 	case 4:
 		if n > 0 && len(infos) == 1 {
@@ -188,20 +190,20 @@ func (h *historian) shown() map[string]bool {
 }
 
 // check returns what a check finds wrong.
-func (h *historian) check() (wrong []engine.Finding) {
+func (h *historian) check() (wrong []integrity.Finding) {
 	h.t.Helper()
-	for f, err := range h.s.Check(context.Background(), nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(context.Background(), h.s, nil, checking.Options{ReadData: true}) {
 		h.must(err)
-		if f.Severity != engine.SeverityInfo {
+		if f.Severity != integrity.SeverityInfo {
 			wrong = append(wrong, f)
 		}
 	}
 	return wrong
 }
 
-func (h *historian) repair(o engine.CheckOptions) {
+func (h *historian) repair(o checking.Options) {
 	h.t.Helper()
-	for r, err := range h.s.Repair(context.Background(), nil, o) {
+	for r, err := range checking.Repair(context.Background(), h.s, nil, o) {
 		h.t.Logf("REPAIR %+v", r)
 		h.must(err)
 	}
@@ -264,7 +266,7 @@ func TestHistoriesMixed(t *testing.T) {
 				rt.Fatalf("a check is silent, and %.60s in %s is not shown", m, at)
 			}
 		}
-		h.damaged = slices.ContainsFunc(told, func(f engine.Finding) bool { return f.Severity == engine.SeverityError })
+		h.damaged = slices.ContainsFunc(told, func(f integrity.Finding) bool { return f.Severity == integrity.SeverityError })
 		h.before = before
 		acked := h.write("after", 30)
 		there := func(when string) {
@@ -284,12 +286,12 @@ func TestHistoriesMixed(t *testing.T) {
 		}
 		there("after appends")
 		for _, adopt := range []bool{false, true} {
-			h.repair(engine.CheckOptions{Adopt: adopt})
+			h.repair(checking.Options{Adopt: adopt})
 			h.damaged = false
 			h.use(func(c *engine.Context) { h.must(c.Seal(context.Background())) })
 			there(fmt.Sprint("after a repair, adopt ", adopt))
 			for _, f := range h.check() {
-				if f.Repairable || f.Severity == engine.SeverityError || adopt && f.Kind == integrity.KindForeign {
+				if f.Repairable || f.Severity == integrity.SeverityError || adopt && f.Kind == integrity.KindForeign {
 					rt.Fatalf("after a repair, adopt %v: %+v", adopt, f)
 				}
 			}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/google/uuid"
@@ -78,8 +79,8 @@ func TestOtherHistory(t *testing.T) {
 			t.Fatalf("it shows %v, neither %v nor %v", got, histories[0], histories[1])
 		}
 		kinds := map[integrity.Kind]int{}
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{}) {
-			if kit.Check(t, err); f.Severity != engine.SeverityWarning {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{}) {
+			if kit.Check(t, err); f.Severity != integrity.SeverityWarning {
 				t.Errorf("%+v", f)
 			}
 			kinds[f.Kind]++
@@ -90,7 +91,7 @@ func TestOtherHistory(t *testing.T) {
 		c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
 		more := kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"more":1}`)}).ID
 		kit.Check(t, c.Seal(ctx), c.Close())
-		kit.Finish(t, s.Repair(ctx, nil, engine.CheckOptions{Adopt: adopt}))
+		kit.Finish(t, checking.Repair(ctx, s, nil, checking.Options{Adopt: adopt}))
 		if kept := kit.Must[[]string](t)(filepath.Glob(filepath.Join(s.Path(), id.String(), "trash", "*", "*"))); len(kept) < 2 {
 			t.Errorf("in the trash: %v", kept)
 		}
@@ -122,7 +123,7 @@ func TestEraseOtherHistory(t *testing.T) {
 	if found := kit.FilesWith(t, s.Path(), kit.Canary); len(found) > 0 {
 		t.Errorf("the secret is in %v", found)
 	}
-	kit.Finish(t, s.Repair(context.Background(), nil, engine.CheckOptions{Adopt: true}))
+	kit.Finish(t, checking.Repair(context.Background(), s, nil, checking.Options{Adopt: true}))
 	c := kit.Must[*engine.Context](t)(s.Context(context.Background(), id))
 	defer c.Close()
 	there := map[uuid.UUID]bool{}

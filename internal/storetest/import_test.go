@@ -12,6 +12,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/importing"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 
@@ -45,7 +47,7 @@ func imported(t *testing.T, s *engine.Store, path string) (results []importer.Re
 	t.Helper()
 	ctx := context.Background()
 	bodies = map[uuid.UUID]string{}
-	for r, err := range importer.Import(ctx, s.Importer(), path, importer.Options{Problem: func(importer.Problem) { problems++ }}) {
+	for r, err := range importer.Import(ctx, importing.New(s), path, importer.Options{Problem: func(importer.Problem) { problems++ }}) {
 		if err != nil {
 			t.Fatalf("%s: %v", path, err)
 		}
@@ -132,7 +134,7 @@ func TestImportEarlierThenLater(t *testing.T) {
 			imported(t, s, f)
 		}
 		var b strings.Builder
-		for sum := range s.List(context.Background(), engine.ListOptions{}) {
+		for sum := range listing.New(s).List(context.Background(), listing.ListOptions{}) {
 			c, err := s.Context(context.Background(), sum.ID)
 			if err != nil {
 				t.Fatal(err)

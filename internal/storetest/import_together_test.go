@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/importer"
 
+	"github.com/ctxdir/ctxdir/internal/importing"
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )
 
@@ -41,7 +42,7 @@ func TestImportsAtOnce(t *testing.T) {
 		}
 		defer s.Close()
 		wait.Go(func() {
-			for r, err := range importer.Import(context.Background(), s.Importer(), path, importer.Options{}) {
+			for r, err := range importer.Import(context.Background(), importing.New(s), path, importer.Options{}) {
 				if err != nil {
 					t.Errorf("import %d: %v", i, err)
 				}
@@ -76,7 +77,7 @@ func TestImportOfPartOfBatch(t *testing.T) {
 	ctx := context.Background()
 	s, _ := kit.NewStore(t)
 	info := importer.Info{ID: kit.TestID(61000), Format: importer.Codex}
-	conv := kit.Must[importer.Conversation](t)(s.Importer().Open(ctx, info))
+	conv := kit.Must[importer.Conversation](t)(importing.New(s).Open(ctx, info))
 	records := make([]importer.Record, 8)
 	for i := range records {
 		records[i] = importer.Record{ID: kit.TestID(61001 + i), Body: fmt.Appendf(nil, `{"n":%d}`, i)}

@@ -12,7 +12,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -38,6 +41,9 @@ func TestBadInput(t *testing.T) {
 	}
 	large := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
 	empty := engine.Draft{Body: []byte(`{}`)}
+	resolve := func(ref string) func() error {
+		return func() error { _, err := listing.New(c.Store).Resolve(ref); return err }
+	}
 	badState := func(m *engine.Metadata) error { m.State = []byte("{"); return nil }
 	for name, try := range map[string]struct {
 		do   func() error
@@ -66,9 +72,9 @@ func TestBadInput(t *testing.T) {
 		"unknown message":     {func() error { _, err := c.Active().Message(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
 		"replace unknown":     {func() error { return c.Active().Replace(ctx, uuid.New(), empty) }, engine.ErrNotExist, ""},
 		"state no JSON":       {func() error { return c.Update(ctx, badState) }, engine.ErrInvalid, "state"},
-		"context with ..":     {func() error { _, err := c.Store.Resolve("../" + c.ID().String()); return err }, engine.ErrNotExist, "../"},
+		"context with ..":     {resolve("../" + c.ID().String()), engine.ErrNotExist, "../"},
 		"context of other id": {func() error { _, err := c.Store.Context(ctx, uuid.New()); return err }, engine.ErrNotExist, ""},
-		"absolute context":    {func() error { _, err := c.Store.Resolve("/etc"); return err }, engine.ErrNotExist, "/etc"},
+		"absolute context":    {resolve("/etc"), engine.ErrNotExist, "/etc"},
 		"context id taken":    {func() error { _, err := c.Store.Create(ctx, engine.Metadata{ID: c.ID()}); return err }, engine.ErrExist, ""},
 		"cancelled": {func() error {
 			done, stop := context.WithCancel(ctx)
@@ -135,15 +141,15 @@ func TestForeignFiles(t *testing.T) {
 			continue
 		}
 		found := 0
-		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{}) {
-			if found++; err != nil || f.Severity != engine.SeverityWarning || !strings.HasSuffix(f.Path, "metadata.json") {
+		for f, err := range checking.Check(ctx, c.Store, nil, checking.Options{}) {
+			if found++; err != nil || f.Severity != integrity.SeverityWarning || !strings.HasSuffix(f.Path, "metadata.json") {
 				t.Errorf("%s: %+v, %v", name, f, err)
 			}
 		}
 		if found != 1 {
 			t.Errorf("%s: %d findings", name, found)
 		}
-		for sum, err := range c.Store.List(ctx, engine.ListOptions{}) {
+		for sum, err := range listing.New(c.Store).List(ctx, listing.ListOptions{}) {
 			if err != nil || sum.Problem != nil || sum.ID != c.ID() {
 				t.Errorf("%s: the list shows %+v, %v", name, sum, err)
 			}
@@ -162,7 +168,7 @@ func TestForeignFiles(t *testing.T) {
 			t.Errorf("%s: the trash has %v", name, kept)
 		}
 		_ = again.Close()
-		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{}) {
+		for f, err := range checking.Check(ctx, c.Store, nil, checking.Options{}) {
 			t.Errorf("%s: %+v, %v", name, f, err)
 		}
 	}

@@ -11,6 +11,9 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -224,7 +227,7 @@ func (l *lateEdits) step() string {
 		l.wrote()
 		return "seal"
 	case n < 17:
-		if done := kit.Must[engine.ArchiveResult](l.t)(l.c.Archive(ctx, engine.ArchiveOptions{})); done.Messages > 0 {
+		if done := kit.Must[archiving.Result](l.t)(kit.Archive(ctx, l.c, archiving.Options{})); done.Messages > 0 {
 			l.wrote()
 		}
 		return "archive"
@@ -282,8 +285,8 @@ func TestEditsWithoutProof(t *testing.T) {
 	m.Set("member_sums", nil)
 	edited := kit.Must[[]byte](t)(m.MarshalJSON())
 	kit.Check(t, dir.Replace("metadata.json", edited), dir.SyncDir("."))
-	var said []engine.Finding
-	for f, err := range s.Check(ctx, []uuid.UUID{c.ID()}, engine.CheckOptions{}) {
+	var said []integrity.Finding
+	for f, err := range checking.Check(ctx, s, []uuid.UUID{c.ID()}, checking.Options{}) {
 		kit.Check(t, err)
 		said = append(said, f)
 	}

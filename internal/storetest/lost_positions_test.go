@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -51,7 +52,7 @@ func TestLostPositions(t *testing.T) {
 			damage.do(p)
 			want := map[string][]string{"main": {"main 0", "main 1", ""}, "alt": {"main 0", "main 1", "", "alt 0"}}
 			if name == "the log" { // else a writer begins anew
-				p.Repair(engine.CheckOptions{})
+				p.Repair(checking.Options{})
 			}
 			for round := range 3 {
 				p.In(func(c *engine.Context) {
@@ -66,7 +67,7 @@ func TestLostPositions(t *testing.T) {
 						t.Errorf("the next message has position %d", at.Position)
 					}
 				})
-				p.Repair(engine.CheckOptions{})
+				p.Repair(checking.Options{})
 			}
 			found := p.Check(true)
 			if len(found) != 1 || found[0].Kind != integrity.KindLost {

@@ -17,7 +17,7 @@ func TestReadOnBeforeCommit(t *testing.T) {
 	ctx := context.Background()
 	disk := crashfs.New()
 	nothing := func(string) {}
-	hooked := &hookedFS{disk, nothing, nothing, nothing}
+	hooked := &hookedFS{FS: disk, open: nothing, remove: nothing}
 	look := nothing
 	hooked.look = func(name string) { look(name) }
 	s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.Manual(1<<10, engine.WithFS(hooked))...))

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -74,7 +75,7 @@ func TestMemoryLimitArchived(t *testing.T) {
 	if n := len(kit.Load(t, c.Active())); n != 9 {
 		t.Fatal(n)
 	}
-	if done := kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{})); done.Messages != 9 {
+	if done := kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{})); done.Messages != 9 {
 		t.Fatal(done)
 	}
 	var before, after runtime.MemStats

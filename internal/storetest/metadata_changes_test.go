@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -80,7 +81,7 @@ func TestDamagedBesideChanges(t *testing.T) {
 			c = kit.Must[*engine.Context](t)(s.Context(t.Context(), c.ID()))
 			kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{"next":1}`)})
 			if strings.HasSuffix(name, "older than the last ones") {
-				(&kit.Patient{T: t, Store: s}).Repair(engine.CheckOptions{})
+				(&kit.Patient{T: t, Store: s}).Repair(checking.Options{})
 				kit.Check(t, c.Refresh(t.Context()))
 				want = slices.Delete(want, 5, 6) // it has no message
 			}

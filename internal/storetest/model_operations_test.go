@@ -9,7 +9,11 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	kit "github.com/ctxdir/ctxdir/internal/storetest"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
@@ -234,11 +238,11 @@ func (d *driver) lose() {
 	case 2:
 		d.check(os.RemoveAll(filepath.Join(folder, "messages")))
 	}
-	for _, err := range d.store.Repair(d.ctx(), []uuid.UUID{d.c.ID()}, engine.CheckOptions{}) {
+	for _, err := range checking.Repair(d.ctx(), d.store, []uuid.UUID{d.c.ID()}, checking.Options{}) {
 		d.check(err)
 	}
-	for f, err := range d.store.Check(d.ctx(), []uuid.UUID{d.c.ID()}, engine.CheckOptions{}) {
-		if d.check(err); f.Severity != engine.SeverityInfo {
+	for f, err := range checking.Check(d.ctx(), d.store, []uuid.UUID{d.c.ID()}, checking.Options{}) {
+		if d.check(err); f.Severity != integrity.SeverityInfo {
 			d.t.Fatalf("a check finds %+v", f)
 		}
 	}
@@ -251,14 +255,14 @@ func (d *driver) lose() {
 
 // archive removes the files of some messages: all, what one branch shows, or some of them by their age.
 func (d *driver) archive() {
-	var o engine.ArchiveOptions
+	var o archiving.Options
 	if rapid.Bool().Draw(d.t, "of one") {
 		o.Branch = d.branch()
 	}
 	if rapid.Bool().Draw(d.t, "by age") {
 		o.OlderThan = time.Duration(rapid.Int64Range(1, int64(time.Since(d.began))).Draw(d.t, "age"))
 	}
-	done, err := d.handle().Archive(d.ctx(), o)
+	done, err := kit.Archive(d.ctx(), d.handle(), o)
 	d.check(err)
 	if done.Stayed > 0 {
 		d.t.Fatalf("archived %+v: nothing was edited", done)
@@ -266,7 +270,7 @@ func (d *driver) archive() {
 }
 
 func (d *driver) unarchive() {
-	done, err := d.handle().Unarchive(d.ctx(), nil)
+	done, err := archiving.Unarchive(d.ctx(), d.handle(), nil)
 	d.check(err)
 	if done.Stayed > 0 {
 		d.t.Fatalf("unarchived %+v", done)

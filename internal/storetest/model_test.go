@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 
@@ -126,7 +127,7 @@ func (d *driver) compare() {
 	if m := c.Metadata(); m.Labels.Texts()["model"] != d.m.label || m.Kind != "" {
 		d.t.Fatalf("labels %v, want %q; kind %q", m.Labels.Texts(), d.m.label, m.Kind)
 	}
-	if sum := c.Summary(); sum.Problem == nil && (sum.Title != d.m.title || sum.Labels["model"] != d.m.label) {
+	if sum := listing.Summarise(c); sum.Problem == nil && (sum.Title != d.m.title || sum.Labels["model"] != d.m.label) {
 		d.t.Fatalf("summary: title %q, labels %v", sum.Title, sum.Labels)
 	}
 	reachable := map[*modelMessage]bool{}
@@ -191,7 +192,7 @@ func (d *driver) compare() {
 			d.t.Fatalf("an unknown id: %v", err)
 		}
 	}
-	if got := c.Summary(); got.Messages != int64(len(reachable)) || got.Problem != nil {
+	if got := listing.Summarise(c); got.Messages != int64(len(reachable)) || got.Problem != nil {
 		d.t.Fatalf("summary %+v, wanted %d messages", got, len(reachable))
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
@@ -29,9 +30,9 @@ func Check(t *testing.T, errs ...error) {
 }
 
 // NothingFound fails for what a check of a whole store finds.
-func NothingFound(t *testing.T, when string, s *engine.Store, o engine.CheckOptions) {
+func NothingFound(t *testing.T, when string, s *engine.Store, o checking.Options) {
 	t.Helper()
-	for f, err := range s.Check(context.Background(), nil, o) {
+	for f, err := range checking.Check(context.Background(), s, nil, o) {
 		t.Errorf("%s: %+v, %v", when, f, err)
 	}
 }

@@ -13,7 +13,10 @@ import (
 	"testing"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -74,22 +77,22 @@ func tryAll(t *testing.T, dir string, c *engine.Context) error {
 		return err
 	}
 	defer s.Close()
-	for sum, err := range s.List(ctx, engine.ListOptions{}) {
+	for sum, err := range listing.New(s).List(ctx, listing.ListOptions{}) {
 		if err != nil {
 			t.Errorf("list: %v", err)
 		}
 		t.Logf("listed: %v", sum.Problem)
 	}
 	found := 0
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-		if found++; err != nil || f.Severity != engine.SeverityError || !strings.Contains(f.Detail, "unsupported") {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+		if found++; err != nil || f.Severity != integrity.SeverityError || !strings.Contains(f.Detail, "unsupported") {
 			t.Errorf("check: %+v, %v", f, err)
 		}
 	}
 	if found == 0 {
 		t.Error("a check finds nothing")
 	}
-	for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+	for r, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
 		if !errors.Is(err, engine.ErrFormat) {
 			t.Errorf("repair: %+v, %v", r, err)
 		}
@@ -155,7 +158,7 @@ func TestNewerMessageFile(t *testing.T) {
 	}
 	for range 2 {
 		kinds := map[string]int{}
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 			if err != nil || f.Repairable || !strings.Contains(f.Detail, "unsupported") {
 				t.Errorf("%+v, %v", f, err)
 			}
@@ -164,7 +167,7 @@ func TestNewerMessageFile(t *testing.T) {
 		if len(kinds) != 2 || kinds["message-unreadable"] != 1 || kinds["stray"] != 1 {
 			t.Errorf("found %v", kinds)
 		}
-		for r, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+		for r, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
 			t.Errorf("repaired: %+v, %v", r, err)
 		}
 	}

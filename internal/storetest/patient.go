@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -139,9 +140,9 @@ func (p *Patient) KeepTime(path string, f func()) {
 }
 
 // Check returns the findings of a check of the store.
-func (p *Patient) Check(readData bool) (found []engine.Finding) {
+func (p *Patient) Check(readData bool) (found []integrity.Finding) {
 	p.T.Helper()
-	for f, err := range p.Store.Check(context.Background(), nil, engine.CheckOptions{ReadData: readData}) {
+	for f, err := range checking.Check(context.Background(), p.Store, nil, checking.Options{ReadData: readData}) {
 		if err != nil {
 			p.T.Fatalf("check: %v", err)
 		}
@@ -151,9 +152,9 @@ func (p *Patient) Check(readData bool) (found []engine.Finding) {
 }
 
 // Repair repairs the store, and returns what was mended.
-func (p *Patient) Repair(o engine.CheckOptions) (done []engine.Repaired) {
+func (p *Patient) Repair(o checking.Options) (done []integrity.Repaired) {
 	p.T.Helper()
-	for r, err := range p.Store.Repair(context.Background(), nil, o) {
+	for r, err := range checking.Repair(context.Background(), p.Store, nil, o) {
 		if err != nil {
 			p.T.Fatalf("repair: %v", err)
 		}
@@ -164,7 +165,7 @@ func (p *Patient) Repair(o engine.CheckOptions) (done []engine.Repaired) {
 
 // Heal checks, plans, repairs and checks again. It returns the findings and the number of unavailable
 // messages.
-func (p *Patient) Heal(o engine.CheckOptions) (found []engine.Finding, lost int) {
+func (p *Patient) Heal(o checking.Options) (found []integrity.Finding, lost int) {
 	p.T.Helper()
 	ctx := context.Background()
 	found = p.Check(true)
@@ -194,7 +195,7 @@ func (p *Patient) Heal(o engine.CheckOptions) (found []engine.Finding, lost int)
 		p.T.Errorf("%d planned, %d done: %v, %v", len(planned), len(done), planned, done)
 	}
 	for _, f := range p.Check(true) {
-		if f.Repairable || f.Severity == engine.SeverityError && f.Kind != integrity.KindPayload && f.Kind != integrity.KindBlob {
+		if f.Repairable || f.Severity == integrity.SeverityError && f.Kind != integrity.KindPayload && f.Kind != integrity.KindBlob {
 			p.T.Errorf("after repair: %+v", f)
 		}
 	}

@@ -6,6 +6,8 @@ import (
 	"encoding/json"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -29,13 +31,13 @@ func (p *Patient) In(do func(c *engine.Context)) {
 // Settle repairs until nothing is wrong that can be mended, which is to be the case after the first time.
 func (p *Patient) Settle(when string) {
 	p.T.Helper()
-	p.Repair(engine.CheckOptions{})
+	p.Repair(checking.Options{})
 	for _, f := range p.Check(true) {
-		if f.Repairable || f.Severity == engine.SeverityError {
+		if f.Repairable || f.Severity == integrity.SeverityError {
 			p.T.Errorf("%s, after a repair: %+v", when, f)
 		}
 	}
-	if again := p.Repair(engine.CheckOptions{}); len(again) > 0 {
+	if again := p.Repair(checking.Options{}); len(again) > 0 {
 		p.T.Errorf("%s: a second repair did %+v", when, again)
 	}
 }

@@ -13,8 +13,10 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/backup"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 )
@@ -49,7 +51,7 @@ func (p *Patient) Problems(op string) (told []string) {
 	ctx := context.Background()
 	switch op {
 	case "check":
-		for f, err := range p.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, p.Store, nil, checking.Options{ReadData: true}) {
 			told = problems(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
 		}
 	case "show":
@@ -71,7 +73,7 @@ func (p *Patient) Problems(op string) (told []string) {
 		}
 		return problems(told, c.Problem())
 	case "list":
-		for x, err := range p.Store.List(ctx, engine.ListOptions{}) {
+		for x, err := range listing.New(p.Store).List(ctx, listing.ListOptions{}) {
 			told = problems(problems(told, err), x.Problem)
 		}
 	case "backup":
@@ -91,7 +93,7 @@ func (p *Patient) Problems(op string) (told []string) {
 		_, err := Erase(p.Store, p.ID, p.Want["empty"][0].ID, erase.Options{})
 		told = problems(told, err)
 	case "repair":
-		for f, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
+		for f, err := range checking.Repair(ctx, p.Store, nil, checking.Options{}) {
 			told = problems(told, err, string(f.Kind)+" "+f.Path+" "+f.Detail)
 		}
 	}
@@ -127,8 +129,8 @@ func (p *Patient) AddTrash() {
 	Check(p.T, other.Close())
 	Must[engine.TrashItem](p.T)(p.Store.Delete(ctx, other.ID()))
 	List(p.T, p.Store)
-	if _, err := os.Lstat(filepath.Join(p.Store.Path(), engine.SummariesFile)); err != nil {
-		Write(p.T, filepath.Join(p.Store.Path(), engine.SummariesFile), nil)
+	if _, err := os.Lstat(filepath.Join(p.Store.Path(), listing.SummariesFile)); err != nil {
+		Write(p.T, filepath.Join(p.Store.Path(), listing.SummariesFile), nil)
 	}
 }
 

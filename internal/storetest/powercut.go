@@ -12,6 +12,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -204,25 +206,25 @@ func Verify(disk *crashfs.FS, before, after Transcript, cut *Step, repair bool) 
 // VerifyRepair reports an error unless a check takes nothing that a power cut leaves for damage, and a repair settles what
 // it finds.
 func VerifyRepair(ctx context.Context, s *engine.Store) error {
-	o := engine.CheckOptions{ReadData: true}
-	for f, err := range s.Check(ctx, nil, o) {
+	o := checking.Options{ReadData: true}
+	for f, err := range checking.Check(ctx, s, nil, o) {
 		if err != nil {
 			return err
 		}
-		if f.Severity == engine.SeverityError {
+		if f.Severity == integrity.SeverityError {
 			return fmt.Errorf("check: %+v", f)
 		}
 	}
-	for _, err := range s.Repair(ctx, nil, o) {
+	for _, err := range checking.Repair(ctx, s, nil, o) {
 		if err != nil {
 			return err
 		}
 	}
-	for f, err := range s.Check(ctx, nil, o) {
+	for f, err := range checking.Check(ctx, s, nil, o) {
 		if err != nil {
 			return err
 		}
-		if f.Severity != engine.SeverityInfo {
+		if f.Severity != integrity.SeverityInfo {
 			return fmt.Errorf("check after a repair: %+v", f)
 		}
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -83,7 +84,7 @@ func workload() []kit.Step {
 	rotate := kit.Step{Name: "rotate", Do: func(w *kit.World) error { return w.C.Exclusively(w.Ctx, w.C.Index.Rotate) }, Then: nothing}
 	externalise := func(threshold int64) kit.Step {
 		return kit.Step{Name: fmt.Sprint("externalise ", threshold), Then: nothing, Do: func(w *kit.World) error {
-			_, err := w.C.Externalise(w.Ctx, threshold, false)
+			_, err := archiving.Externalise(w.Ctx, w.C, threshold, false)
 			return err
 		}}
 	}

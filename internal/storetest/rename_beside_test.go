@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -18,16 +19,15 @@ func TestReadingBesideRename(t *testing.T) {
 	t.Parallel()
 	ctx := context.Background()
 	for name, act := range map[string]func(*engine.Context) error{
-		"seal":      func(c *engine.Context) error { return c.Seal(ctx) },
-		"archive":   func(c *engine.Context) error { _, err := c.Archive(ctx, engine.ArchiveOptions{}); return err },
-		"unarchive": func(c *engine.Context) error { _, err := c.Unarchive(ctx, nil); return err },
+		"seal":    func(c *engine.Context) error { return c.Seal(ctx) },
+		"archive": func(c *engine.Context) error { _, err := kit.Archive(ctx, c, archiving.Options{}); return err },
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			reads, k := 0, 1
 			for more := true; more && !t.Failed(); k++ {
 				var n int
-				n, more = readBesideRename(t, k, name == "unarchive", act)
+				n, more = readBesideRename(t, k, act)
 				reads += n
 			}
 			if reads < 50 {
@@ -39,7 +39,7 @@ func TestReadingBesideRename(t *testing.T) {
 
 // readBesideRename renames at the k-th operation of act. It returns how often the branch was read, and false for more
 // if act has no such operation.
-func readBesideRename(t *testing.T, k int, archived bool, act func(*engine.Context) error) (reads int, more bool) {
+func readBesideRename(t *testing.T, k int, act func(*engine.Context) error) (reads int, more bool) {
 	t.Helper()
 	ctx := context.Background()
 	disk := crashfs.New()
@@ -51,9 +51,6 @@ func readBesideRename(t *testing.T, k int, archived bool, act func(*engine.Conte
 	for n := 1; n <= 3; n++ {
 		kit.Append(t, alt, engine.Draft{ID: kit.TestID(n), Body: []byte(besideBody(n, 0))})
 		kit.Check(t, c.Seal(ctx))
-	}
-	if archived {
-		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
 	}
 	kit.Append(t, c.Active(), engine.Draft{ID: kit.TestID(4), Body: []byte(besideBody(4, 0))})
 	others := kit.Must[*engine.Store](t)(kit.OpenCrash(disk))

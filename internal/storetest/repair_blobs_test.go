@@ -10,6 +10,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -19,8 +20,8 @@ import (
 // more.
 func TestRepairUnreferred(t *testing.T) {
 	p, payload, left, path := kit.NewUnreferenced(t)
-	found, _ := p.Heal(engine.CheckOptions{})
-	if len(found) != 1 || found[0].Kind != integrity.KindBlob || found[0].Severity != engine.SeverityWarning || !found[0].Repairable {
+	found, _ := p.Heal(checking.Options{})
+	if len(found) != 1 || found[0].Kind != integrity.KindBlob || found[0].Severity != integrity.SeverityWarning || !found[0].Repairable {
 		t.Errorf("a check found %+v", found)
 	}
 	if after := p.Check(true); len(after) > 0 {
@@ -49,9 +50,9 @@ func TestRepairFromTrash(t *testing.T) {
 			}
 		}
 		kit.Halve(t, p.Blobs[0])
-		found, lost := p.Heal(engine.CheckOptions{})
+		found, lost := p.Heal(checking.Options{})
 		repairable := whole >= 0
-		if len(found) == 0 || found[0].Repairable != repairable || found[0].Severity != engine.SeverityError || (lost == 0) != repairable {
+		if len(found) == 0 || found[0].Repairable != repairable || found[0].Severity != integrity.SeverityError || (lost == 0) != repairable {
 			t.Errorf("whole copy %d: %d messages lost, found %+v", whole, lost, found)
 		}
 	}
@@ -67,14 +68,14 @@ func TestDamagedBlobSeverity(t *testing.T) {
 		} {
 			p := kit.NewPatient(t, log)
 			do(p)
-			want, severity := 2, engine.SeverityError
+			want, severity := 2, integrity.SeverityError
 			if log {
-				severity = engine.SeverityWarning
+				severity = integrity.SeverityWarning
 			}
 			if log && damage == "blob-missing" {
 				want = 0
 			}
-			found, lost := p.Heal(engine.CheckOptions{})
+			found, lost := p.Heal(checking.Options{})
 			for _, f := range found {
 				if string(f.Kind) != damage || f.Severity != severity || f.Repairable != log {
 					t.Errorf("%s, log %v: %+v", damage, log, f)

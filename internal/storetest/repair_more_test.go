@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -30,7 +31,7 @@ func TestCopiedContext(t *testing.T) {
 				t.Errorf("about the other one: %+v", f)
 			}
 		}
-		if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
+		if _, lost := p.Heal(checking.Options{}); lost > 0 {
 			t.Errorf("%d messages of the copy are gone", lost)
 		}
 		p.In(func(c *engine.Context) {
@@ -53,7 +54,7 @@ func TestRepairStopped(t *testing.T) {
 		p.Remove(p.Glob("metadata.json")...)
 		ctx, cancel := context.WithCancel(context.Background())
 		seen := 0
-		for _, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
+		for _, err := range checking.Repair(ctx, p.Store, nil, checking.Options{}) {
 			if err != nil {
 				break
 			}
@@ -65,7 +66,7 @@ func TestRepairStopped(t *testing.T) {
 			}
 		}
 		cancel()
-		if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
+		if _, lost := p.Heal(checking.Options{}); lost > 0 {
 			t.Errorf("stopped after %d: %d messages are gone", n, lost)
 		}
 	}

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
@@ -128,10 +129,10 @@ func TestWholeCopiesComeBack(t *testing.T) {
 				want[id] = bodies[i]
 			}
 		}
-		for _, err := range s.Repair(ctx, nil, engine.CheckOptions{Adopt: true}) {
+		for _, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
 			check(err)
 		}
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 			if check(err); f.Repairable {
 				rt.Fatalf("after a repair: %+v", f)
 			}

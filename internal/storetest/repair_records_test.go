@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -122,7 +123,7 @@ func TestRepairWholeRecords(t *testing.T) {
 						p.Remove(filepath.Join(p.Dir, "messages"))
 					}
 					d.do(p)
-					found, lost := p.Heal(engine.CheckOptions{})
+					found, lost := p.Heal(checking.Options{})
 					if lost != d.lost {
 						t.Errorf("%d messages are lost, wanted %d: %+v", lost, d.lost, found)
 					}

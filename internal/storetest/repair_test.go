@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -108,8 +108,8 @@ func TestDamage(t *testing.T) {
 				t.Parallel()
 				p := kit.NewPatient(t, log)
 				d.do(p)
-				found, gone := p.Heal(engine.CheckOptions{})
-				if d.kind != "" && !slices.ContainsFunc(found, func(f engine.Finding) bool { return f.Kind == d.kind }) {
+				found, gone := p.Heal(checking.Options{})
+				if d.kind != "" && !slices.ContainsFunc(found, func(f integrity.Finding) bool { return f.Kind == d.kind }) {
 					t.Errorf("check did not tell of %s: %+v", d.kind, found)
 				}
 				if gone > lost {

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -29,7 +30,7 @@ func TestWriteToArchived(t *testing.T) {
 	kit.Load(t, ours.Active())
 	var once sync.Once
 	var err error
-	kit.Must[engine.ArchiveResult](t)(theirs.Archive(ctx, engine.ArchiveOptions{Progress: func(int64, int64) {
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, theirs, archiving.Options{Progress: func(int64, int64) {
 		once.Do(func() { _, err = c.Active().Append(ctx, engine.Draft{ID: kit.TestID(9), Body: []byte(`{"n":9}`)}) })
 	}}))
 	kit.Check(t, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -42,7 +43,7 @@ func TestResolveParts(t *testing.T) {
 		t.Helper()
 		for part, want := range tests {
 			id, err := resolve(part)
-			var several *engine.AmbiguousError
+			var several *listing.AmbiguousError
 			switch {
 			case len(want) == 1 && (err != nil || id != ids[want[0]]):
 				t.Errorf("%s %s: %s, %v", of, part, id, err)
@@ -58,7 +59,7 @@ func TestResolveParts(t *testing.T) {
 			}
 		}
 	}
-	check("context", ids, s.Resolve)
+	check("context", ids, listing.New(s).Resolve)
 
 	for _, id := range ids {
 		removed := kit.Must[engine.TrashItem](t)(s.Delete(ctx, id))

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -55,7 +56,7 @@ func TestRetryOfLostWithPayloads(t *testing.T) {
 	w := p.Want["main"][3] // its text is in a blob
 	p.Garble(3)
 	p.Remove(p.Blobs...)
-	p.Repair(engine.CheckOptions{})
+	p.Repair(checking.Options{})
 	p.In(func(c *engine.Context) {
 		results, err := c.Active().AppendBatch(t.Context(), []engine.Draft{
 			{Body: []byte(`{"one":1}`)}, {ID: w.ID, Body: json.RawMessage(w.Text)},

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -78,7 +79,7 @@ func TestExternaliseLeavesFiles(t *testing.T) {
 	text := strings.Repeat("long ", 100)
 	m, ref := appendFile(t, c, filepath.Dir(folder), text)
 	inline := string(m.Stored)
-	done := kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, 100, false))
+	done := kit.Must[archiving.Result](t)(archiving.Externalise(ctx, c, 100, false))
 	m = kit.Must[*engine.Message](t)(c.Active().Message(ctx, m.ID))
 	want := strings.Replace(inline, `"`+text+`"`, `{"$blob":"`+blob.SumOf([]byte(text)).String()+`","size":500}`, 1)
 	if done.Messages != 1 || string(m.Stored) != want {
@@ -87,7 +88,7 @@ func TestExternaliseLeavesFiles(t *testing.T) {
 	if refs := kit.Must[[]engine.Payload](t)(m.Payloads()); len(refs) != 2 || refs[1].Sum != ref.Sum || refs[1].MediaType != "a/b" {
 		t.Errorf("%+v", refs)
 	}
-	kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, -1, false))
+	kit.Must[archiving.Result](t)(archiving.Externalise(ctx, c, -1, false))
 	if m = kit.Must[*engine.Message](t)(c.Active().Message(ctx, m.ID)); string(m.Stored) != inline {
 		t.Errorf("back: %s, wanted %s", m.Stored, inline)
 	}
@@ -122,7 +123,7 @@ func TestTooLargeForABody(t *testing.T) {
 	if !errors.Is(err, engine.ErrTooLarge) || !strings.Contains(err.Error(), "1073741824") || streamed.String() != stays {
 		t.Errorf("streamed: %s, %v", &streamed, err)
 	}
-	if done := kit.Must[engine.ExternaliseResult](t)(c.Externalise(ctx, 5, false)); done.Messages != 0 {
+	if done := kit.Must[archiving.Result](t)(archiving.Externalise(ctx, c, 5, false)); done.Messages != 0 {
 		t.Errorf("%+v", done)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -50,7 +51,7 @@ func TestSpelling(t *testing.T) {
 					t.Errorf("unavailable %v, edited %v, %s", m.Unavailable, m.Edited, m.Stored)
 				}
 			})
-			if found, lost := p.Heal(engine.CheckOptions{}); len(found) > 0 || lost > 0 {
+			if found, lost := p.Heal(checking.Options{}); len(found) > 0 || lost > 0 {
 				t.Errorf("%d are lost, found %+v", lost, found)
 			}
 		})
@@ -78,7 +79,7 @@ func TestInvalidEnvelope(t *testing.T) {
 				}
 				return now
 			})
-			found, lost := p.Heal(engine.CheckOptions{})
+			found, lost := p.Heal(checking.Options{})
 			if len(found) != 1 || found[0].Kind != integrity.KindDamaged || lost > 0 {
 				t.Errorf("%d are lost, found %+v", lost, found)
 			}
@@ -100,7 +101,7 @@ func TestSpellingOfOnlyCopies(t *testing.T) {
 			p.Change(filepath.Join(p.Dir, "metadata.json"),
 				func(b []byte) []byte { return bytes.ReplaceAll(respell(b), []byte("\n"), []byte("\r\n")) })
 			p.Remove(append(p.Glob("log-*"), p.Glob("segments")...)...)
-			if found, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
+			if found, lost := p.Heal(checking.Options{}); lost > 0 {
 				t.Errorf("%d are lost, found %+v", lost, found)
 			}
 			p.In(func(c *engine.Context) {

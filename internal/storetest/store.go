@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -70,26 +71,32 @@ func NewContext(t *testing.T, opts ...engine.Option) (*engine.Context, string) {
 	return c, filepath.Join(dir, c.ID().String())
 }
 
-// List returns the contexts of a store, ordered by id.
-func List(t *testing.T, s *engine.Store) []engine.Summary {
+// List returns the contexts of a store, ordered by id, as a process lists them that has listed nothing before.
+func List(t *testing.T, s *engine.Store) []listing.Summary {
 	t.Helper()
-	var all []engine.Summary
-	for sum, err := range s.List(context.Background(), engine.ListOptions{Kind: engine.AnyKind}) {
+	return ListBy(t, listing.New(s))
+}
+
+// ListBy returns the contexts of the store of a Lister, ordered by id.
+func ListBy(t *testing.T, l *listing.Lister) []listing.Summary {
+	t.Helper()
+	var all []listing.Summary
+	for sum, err := range l.List(context.Background(), listing.ListOptions{Kind: listing.AnyKind}) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		all = append(all, sum)
 	}
-	slices.SortFunc(all, func(a, b engine.Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
+	slices.SortFunc(all, func(a, b listing.Summary) int { return slices.Compare(a.ID[:], b.ID[:]) })
 	return all
 }
 
 // ForgetListCheck removes from the cache of lists when all contexts were examined, so that the next list does so.
 func ForgetListCheck(t *testing.T, fsys vfs.FS) {
 	t.Helper()
-	b := Must[[]byte](t)(vfs.ReadFile(fsys, engine.SummariesFile, 1<<20))
+	b := Must[[]byte](t)(vfs.ReadFile(fsys, listing.SummariesFile, 1<<20))
 	at := bytes.Index(b, []byte(`"checked":"`)) + len(`"checked":"`)
-	f := Must[vfs.File](t)(fsys.OpenFile(engine.SummariesFile, os.O_WRONLY))
+	f := Must[vfs.File](t)(fsys.OpenFile(listing.SummariesFile, os.O_WRONLY))
 	_, err := f.WriteAt([]byte("0000000000000000"), int64(at))
 	Check(t, err, f.Close())
 }

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -60,28 +61,28 @@ func TestStoreFile(t *testing.T) {
 				t.Errorf("id %s, wanted %s; %v", read.ID(), id, read.Problem())
 			}
 			p := &kit.Patient{T: t, Store: read}
-			repairable := func(f engine.Finding) bool { return f.Kind == integrity.KindStore && f.Repairable }
+			repairable := func(f integrity.Finding) bool { return f.Kind == integrity.KindStore && f.Repairable }
 			if found := p.Check(true); !slices.ContainsFunc(found, repairable) {
 				t.Errorf("found %+v", found)
 			}
 			before := kit.Tree(t, dir)
-			done := p.Repair(engine.CheckOptions{DryRun: true})
+			done := p.Repair(checking.Options{DryRun: true})
 			if len(done) == 0 || done[0].Kind != integrity.KindStore || kit.Tree(t, dir) != before {
 				t.Errorf("planned %+v", done)
 			}
 			kit.Check(t, read.Close())
 
-			if r, done, err := engine.RepairStore(dir); err != nil || !done || r.Kind != integrity.KindStore {
-				t.Fatalf("%+v, %v, %v", r, done, err)
+			if done, err := engine.RepairStore(dir); err != nil || done == "" {
+				t.Fatal(done, err)
 			}
-			if r, done, err := engine.RepairStore(dir); err != nil || done {
-				t.Errorf("again: %+v, %v, %v", r, done, err)
+			if done, err := engine.RepairStore(dir); err != nil || done != "" {
+				t.Error("again:", done, err)
 			}
 			p.Store = kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithTextThreshold(100), engine.WithoutPause()))
 			if p.Store.ID() != id || p.Store.Problem() != nil {
 				t.Errorf("id %s, wanted %s; %v", p.Store.ID(), id, p.Store.Problem())
 			}
-			p.Repair(engine.CheckOptions{})
+			p.Repair(checking.Options{})
 			if found := p.Check(true); len(found) > 0 {
 				t.Errorf("after the repair: %+v", found)
 			}
@@ -130,14 +131,14 @@ func TestStoreFileOfNewer(t *testing.T) {
 			}
 			kit.Write(t, path, damage(kit.Must[[]byte](t)(os.ReadFile(path))))
 			was := kit.Must[[]byte](t)(os.ReadFile(path))
-			_, done, err := engine.RepairStore(filepath.Dir(folder))
+			done, err := engine.RepairStore(filepath.Dir(folder))
 			if name == "nothing is wrong" {
 				s := kit.Must[*engine.Store](t)(kit.Open(filepath.Dir(folder)))
 				_ = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID())).Close()
-				if kit.Check(t, err, s.Problem(), s.Close()); done {
+				if kit.Check(t, err, s.Problem(), s.Close()); done != "" {
 					t.Error("it was written again")
 				}
-			} else if !errors.Is(err, engine.ErrFormat) || done {
+			} else if !errors.Is(err, engine.ErrFormat) || done != "" {
 				t.Errorf("%v, %v", done, err)
 			}
 			if now := kit.Must[[]byte](t)(os.ReadFile(path)); !bytes.Equal(was, now) {
@@ -160,7 +161,7 @@ func TestStoreFileID(t *testing.T) {
 	kit.Check(t, alien.Close())
 	kit.Check(t, os.CopyFS(filepath.Join(dir, alien.ID().String()), os.DirFS(filepath.Join(otherDir, alien.ID().String()))))
 	kit.Check(t, os.Remove(filepath.Join(dir, engine.StoreFile)))
-	if _, done, err := engine.RepairStore(dir); err != nil || !done {
+	if done, err := engine.RepairStore(dir); err != nil || done == "" {
 		t.Fatal(done, err)
 	}
 	if now := kit.Must[*engine.Store](t)(kit.Open(dir)); now.ID() != s.ID() {
@@ -169,11 +170,11 @@ func TestStoreFileID(t *testing.T) {
 
 	empty := t.TempDir()
 	kit.Check(t, os.MkdirAll(filepath.Join(empty, uuid.NewString(), "messages_pool"), 0o700))
-	if _, _, err := engine.RepairStore(empty); !errors.Is(err, engine.ErrNoStore) {
+	if _, err := engine.RepairStore(empty); !errors.Is(err, engine.ErrNoStore) {
 		t.Error(err)
 	}
 	kit.Write(t, filepath.Join(empty, engine.StoreFile), nil)
-	if _, done, err := engine.RepairStore(empty); err != nil || !done {
+	if done, err := engine.RepairStore(empty); err != nil || done == "" {
 		t.Error(done, err)
 	}
 	var info engine.StoreInfo
@@ -181,7 +182,7 @@ func TestStoreFileID(t *testing.T) {
 	if err := json.Unmarshal(raw, &info); err != nil || info.ID == uuid.Nil || info.Version != engine.StoreVersion {
 		t.Errorf("%+v, %v", info, err)
 	}
-	if _, _, err := engine.RepairStore(dir, engine.ReadOnly()); !errors.Is(err, engine.ErrReadOnly) {
+	if _, err := engine.RepairStore(dir, engine.ReadOnly()); !errors.Is(err, engine.ErrReadOnly) {
 		t.Error(err)
 	}
 }
@@ -200,14 +201,14 @@ func TestStoreFileCut(t *testing.T) {
 			kit.Check(t, kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{})).Close())
 			kit.Check(t, damage(disk), disk.SyncAll())
 			disk.CutAt(len(disk.Ops()) + k)
-			_, done, err := engine.RepairStore("disk", engine.WithFS(disk))
+			done, err := engine.RepairStore("disk", engine.WithFS(disk))
 			cut := disk.PowerCut()
-			if (err != nil || !done) && !cut {
+			if (err != nil || done == "") && !cut {
 				t.Fatal(done, err)
 			}
 			for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(uint64(k))} {
 				left := disk.Crash(choice)
-				if _, _, err := engine.RepairStore("disk", engine.WithFS(left)); err != nil {
+				if _, err := engine.RepairStore("disk", engine.WithFS(left)); err != nil {
 					t.Fatalf("cut at %d: %v", k, err)
 				}
 				again, err := kit.Open("disk", engine.WithFS(left))

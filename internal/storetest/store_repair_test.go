@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -61,10 +62,10 @@ func TestReplacedInStore(t *testing.T) {
 			}
 			p := &kit.Patient{T: t, Store: c.Store}
 			found := p.Check(true)
-			if len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != engine.SeverityError || found[0].Path != x.path {
+			if len(found) != 1 || found[0].Kind != x.kind || found[0].Severity != integrity.SeverityError || found[0].Path != x.path {
 				t.Errorf("%+v", found)
 			}
-			if done := p.Repair(engine.CheckOptions{}); len(done) != 1-x.left {
+			if done := p.Repair(checking.Options{}); len(done) != 1-x.left {
 				t.Errorf("%+v", done)
 			}
 			if found := p.Check(true); len(found) != x.left {

@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
@@ -71,11 +73,11 @@ func (w *World) Verify(done bool, states ...Transcript) error {
 	if !slices.ContainsFunc(states, func(s Transcript) bool { return Equal(got, s) }) {
 		return fmt.Errorf("it shows %v, wanted %v", Summarise(got), Summarise(states[len(states)-1]))
 	}
-	for f, err := range w.Store.Check(w.Ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(w.Ctx, w.Store, nil, checking.Options{ReadData: true}) {
 		if err != nil {
 			return err
 		}
-		if f.Severity == engine.SeverityError || done && f.Severity != engine.SeverityInfo {
+		if f.Severity == integrity.SeverityError || done && f.Severity != integrity.SeverityInfo {
 			return fmt.Errorf("a check finds %+v", f)
 		}
 	}

@@ -11,7 +11,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -74,7 +76,7 @@ func TestUnreadablePlaces(t *testing.T) {
 				}
 				for _, op := range []string{"check", "show", "list", "backup", "trash", "gc", "erase", "repair"} {
 					if op == "list" { // it reads only contexts that are not in the cache: see TestListKeepsUnreadable
-						kit.Check(t, os.RemoveAll(filepath.Join(p.Store.Path(), engine.SummariesFile)))
+						kit.Check(t, os.RemoveAll(filepath.Join(p.Store.Path(), listing.SummariesFile)))
 					}
 					problems := p.Problems(op)
 					t.Logf("log %v: %s: %.300q", log, op, problems)
@@ -85,7 +87,7 @@ func TestUnreadablePlaces(t *testing.T) {
 				p.Permit()
 				// It is gone, or is erased when that is done again.
 				delete(p.Want, "empty")
-				if _, lost := p.Heal(engine.CheckOptions{}); lost > 0 {
+				if _, lost := p.Heal(checking.Options{}); lost > 0 {
 					t.Errorf("log %v: %d messages are lost", log, lost)
 				}
 				p.RestoreAll()

@@ -10,24 +10,26 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 	"github.com/ctxdir/ctxdir/internal/trash"
 )
 
-// archiving is a context whose collections archive: 12 messages on main, the last two a day younger than the others,
+// archivist is a context whose collections archive: 12 messages on main, the last two a day younger than the others,
 // and 3 messages of its own on "alt", which was forked at 6.
-type archiving struct {
+type archivist struct {
 	*testing.T
 	c    *engine.Context
 	dir  string
-	said []engine.ArchiveResult
+	said []archiving.Result
 }
 
 const day = 24 * time.Hour
 
-func newArchiving(t *testing.T, settings engine.Settings) *archiving {
+func newArchiving(t *testing.T, settings engine.Settings) *archivist {
 	t.Helper()
 	clock := kit.NewClock()
 	c, dir := kit.NewContext(t, kit.Manual(100, engine.WithClock(clock.Now))...)
@@ -37,11 +39,11 @@ func newArchiving(t *testing.T, settings engine.Settings) *archiving {
 	clock.Set(kit.Load(t, alt)[8].StoredAt.Add(day))
 	kit.Fill(t, c.Active(), 2)
 	kit.Check(t, c.Store.Configure(t.Context(), func(s *engine.Settings) error { *s = settings; return nil }))
-	return &archiving{T: t, c: c, dir: dir}
+	return &archivist{T: t, c: c, dir: dir}
 }
 
 // inFiles returns the positions of the messages that a branch shows and that have files.
-func (a *archiving) inFiles(branch string) (positions []int64) {
+func (a *archivist) inFiles(branch string) (positions []int64) {
 	a.Helper()
 	kit.Check(a.T, a.c.Refresh(context.Background()))
 	for _, m := range kit.Load(a.T, kit.Must[*engine.Branch](a.T)(a.c.Branch(branch))) {
@@ -53,14 +55,14 @@ func (a *archiving) inFiles(branch string) (positions []int64) {
 	return positions
 }
 
-func (a *archiving) segments() int {
+func (a *archivist) segments() int {
 	return len(kit.Must[[]string](a.T)(filepath.Glob(filepath.Join(a.dir, "segments", "*.zst"))))
 }
 
 // options are those of a collection that notes what it archived.
-func (a *archiving) options() trash.CollectOptions {
+func (a *archivist) options() trash.CollectOptions {
 	a.said = nil
-	return trash.CollectOptions{Grace: -1, Archived: func(r engine.ArchiveResult) { a.said = append(a.said, r) }}
+	return trash.CollectOptions{Grace: -1, Archived: func(r archiving.Result) { a.said = append(a.said, r) }}
 }
 
 // TestCollectArchives: a collection archives what the settings say: messages that are old enough, except the newest of
@@ -121,13 +123,13 @@ func TestCollectArchives(t *testing.T) {
 			if kit.Tree(t, a.dir) != before || len(a.said) > 0 {
 				t.Errorf("a second collection: %+v", a.said)
 			}
-			kit.NothingFound(t, "afterwards", s, engine.CheckOptions{ReadData: true})
+			kit.NothingFound(t, "afterwards", s, checking.Options{ReadData: true})
 		})
 	}
 }
 
 // messages returns how many messages the last collection archived.
-func (a *archiving) messages() (n int64) {
+func (a *archivist) messages() (n int64) {
 	for _, r := range a.said {
 		n += r.Messages
 	}
@@ -172,5 +174,5 @@ func TestArchivingDaily(t *testing.T) {
 	if n := len(kit.BlobFiles(t, filepath.Dir(a.dir))); n != before+20 {
 		t.Errorf("%d blobs, wanted %d", n, before+20)
 	}
-	kit.NothingFound(t, "afterwards", a.c.Store, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "afterwards", a.c.Store, checking.Options{ReadData: true})
 }

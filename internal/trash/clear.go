@@ -13,7 +13,11 @@ import (
 // messages: what interrupted writers left, the folders of lines that are gone, and older views. What another history has
 // moves to the trash. The caller holds the locks of the context.
 func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {
-	if err := ClearTemporaries(c.Dir.FS); err != nil {
+	folders, err := messageFolders(c.Dir.FS)
+	if err != nil {
+		return err
+	}
+	if err := ClearTemporaries(c.Dir.FS, append(folders, ".", ctxfolder.Segments)...); err != nil {
 		return err
 	}
 	if err := removeFolders(c, cut); err != nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -30,7 +31,7 @@ type CollectOptions struct {
 	Grace    time.Duration // how long something stays in the trash; negative for the store's setting, or else [DefaultGrace]
 	DryRun   bool          // report what would be done, and change nothing
 	// Archived receives what was archived in each context, as the settings of the store say; may be nil.
-	Archived func(engine.ArchiveResult)
+	Archived func(archiving.Result)
 
 	limit int64 // of [engine.Context.ArchiveOld]
 }
@@ -260,11 +261,12 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 
 // archive archives messages of a context as the settings of the store say.
 func (x *collector) archive(ctx context.Context, c *engine.Context) error {
-	o, some := x.settings.ArchiveOptions()
+	o, some := archiving.FromSettings(x.settings)
 	if !some {
 		return nil
 	}
-	done, err := c.ArchiveOld(ctx, o, x.o.limit, x.o.DryRun)
+	o.DryRun = x.o.DryRun
+	done, err := archiving.Old(ctx, c, o, x.o.limit)
 	if done.Messages > 0 {
 		x.log.archived(done)
 		if x.o.Archived != nil {

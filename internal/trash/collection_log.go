@@ -7,6 +7,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
@@ -81,7 +82,7 @@ func (l *collectionLog) add(x CollectResult) {
 	l.line(line)
 }
 
-func (l *collectionLog) archived(r engine.ArchiveResult) {
+func (l *collectionLog) archived(r archiving.Result) {
 	l.line(logLine{
 		Record: "archived", Context: r.Context, Bytes: r.After, Messages: r.Messages, Reason: "old, as the settings of the store say",
 	})

@@ -11,6 +11,9 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -70,7 +73,7 @@ func TestPurgeOfArchivedBesideFiles(t *testing.T) {
 		}
 		return nil
 	})
-	if _, err := c.Archive(ctx, engine.ArchiveOptions{}); !errors.Is(err, stopped) {
+	if _, err := kit.Archive(ctx, c, archiving.Options{}); !errors.Is(err, stopped) {
 		t.Fatalf("the archive was to be stopped: %v", err)
 	}
 	disk.Fail(nil)
@@ -84,7 +87,7 @@ func TestPurgeOfArchivedBesideFiles(t *testing.T) {
 func sound(t *testing.T, s *engine.Store, branch string) {
 	t.Helper()
 	ctx := context.Background()
-	for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 		t.Errorf("%s %s %s %v", f.Kind, f.Path, f.Detail, err)
 	}
 	c := kit.Must[*engine.Context](t)(s.Context(ctx, kit.TestID(60000)))
@@ -95,9 +98,9 @@ func sound(t *testing.T, s *engine.Store, branch string) {
 	}
 }
 
-func repairAll(t *testing.T, s *engine.Store, o engine.CheckOptions) (done []engine.Repaired) {
+func repairAll(t *testing.T, s *engine.Store, o checking.Options) (done []integrity.Repaired) {
 	t.Helper()
-	for r, err := range s.Repair(context.Background(), nil, o) {
+	for r, err := range checking.Repair(context.Background(), s, nil, o) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -160,7 +163,7 @@ func TestClearTorn(t *testing.T) {
 func TestPurgedNotAdopted(t *testing.T) {
 	ctx := context.Background()
 	_, s, c := halfPurged(t)
-	if done := repairAll(t, s, engine.CheckOptions{Adopt: true}); len(done) > 0 {
+	if done := repairAll(t, s, checking.Options{Adopt: true}); len(done) > 0 {
 		t.Errorf("%+v", done)
 	}
 	kit.Check(t, kit.CollectAll(s, trash.DefaultGrace))
@@ -221,7 +224,7 @@ func TestPurgedComesBack(t *testing.T) {
 	if found := kit.Must[[]string](t)(kit.FilesWithCanary(disk)); len(found) < 3 {
 		t.Errorf("the canary came back in %v", found)
 	}
-	kit.NothingFound(t, "with the old files", s, engine.CheckOptions{ReadData: true})
+	kit.NothingFound(t, "with the old files", s, checking.Options{ReadData: true})
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	if n := kit.Must[int64](t)(c.Active().Len(ctx)); n != 2 || len(c.Metadata().Lines) != 1 {
 		t.Errorf("%d messages, %+v", n, c.Metadata().Lines)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 
@@ -26,9 +27,9 @@ func TestExternalIDInTrash(t *testing.T) {
 		kit.Check(t, c.Close())
 	}
 	named("old")
-	id := kit.Must[uuid.UUID](t)(s.Resolve("x"))
+	id := kit.Must[uuid.UUID](t)(listing.New(s).Resolve("x"))
 	item := kit.Must[engine.TrashItem](t)(s.Delete(ctx, id))
-	if _, err := s.Resolve("x"); !errors.Is(err, engine.ErrNotExist) {
+	if _, err := listing.New(s).Resolve("x"); !errors.Is(err, engine.ErrNotExist) {
 		t.Errorf("in the trash: %v", err)
 	}
 	named("new")

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
@@ -74,11 +76,11 @@ func TestPurgeSpread(t *testing.T) {
 	states := map[string]func(disk *crashfs.FS, c *engine.Context){
 		"with files": func(*crashfs.FS, *engine.Context) {},
 		"archived": func(_ *crashfs.FS, c *engine.Context) {
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		},
 		"files came back": func(disk *crashfs.FS, c *engine.Context) {
 			views := viewsOf(t, disk, c)
-			kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+			kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 			putBack(t, c, views)
 		},
 		"torn files": func(disk *crashfs.FS, c *engine.Context) {
@@ -120,7 +122,7 @@ func TestPurgeSpread(t *testing.T) {
 				if got := kit.Bodies(t, c.Active()); !slices.Equal(got[:len(kept)], kept) {
 					t.Errorf("%s, %s, %d segments: main shows %v, wanted %v", state, name, segments, got, kept)
 				}
-				kit.NothingFound(t, state+", "+name, s, engine.CheckOptions{ReadData: true})
+				kit.NothingFound(t, state+", "+name, s, checking.Options{ReadData: true})
 				// Files that come back now are no messages.
 				putBack(t, c, views)
 				kit.Check(t, kit.CollectAll(s, 0), c.Seal(ctx), c.Refresh(ctx))
@@ -174,7 +176,7 @@ func TestPurgeOldViews(t *testing.T) {
 				if m := kit.Load(t, c.Active())[0]; kit.BodyOf(m) != `{"n":2}` || m.Edited {
 					t.Errorf("%s, sealed %v, torn %v: the message is %s, edited %v", name, sealed, torn, kit.BodyOf(m), m.Edited)
 				}
-				kit.NothingFound(t, name, s, engine.CheckOptions{ReadData: true})
+				kit.NothingFound(t, name, s, checking.Options{ReadData: true})
 				kit.Check(t, c.Close(), s.Close())
 			}
 		}

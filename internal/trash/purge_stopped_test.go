@@ -10,9 +10,13 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
+	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -27,7 +31,7 @@ func TestPurgeStopped(t *testing.T) {
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 	kit.Fill(t, c.Active(), 3)
 	kit.Fill(t, kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "alt", 1)), 4)
-	kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+	kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 	kit.Check(t, c.Remove(ctx, "alt"), c.Close())
 	stopped := errors.New("stopped")
 	disk.Fail(func(o crashfs.Op) error {
@@ -41,7 +45,7 @@ func TestPurgeStopped(t *testing.T) {
 	}
 	disk.Fail(nil)
 	for _, when := range []string{"at once", "after a collection"} {
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 			kit.Check(t, err)
 			if when != "at once" || f.Kind != integrity.KindErasing {
 				t.Errorf("%s: %s: %s %s", when, f.Kind, f.Path, f.Detail)
@@ -73,10 +77,10 @@ func TestPurgeDropsCut(t *testing.T) {
 	for name, purge := range purges {
 		c, _ := kit.NewContext(t)
 		kit.Fill(t, c.Active(), 9)
-		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		kit.Check(t, c.Active().Rewind(ctx, 6))
 		kit.Check(t, purge(c), kit.CollectAll(c.Store, time.Hour))
-		for f, err := range c.Store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, c.Store, nil, checking.Options{ReadData: true}) {
 			kit.Check(t, err)
 			t.Errorf("%s: %s: %s %s", name, f.Kind, f.Path, f.Detail)
 		}
@@ -94,7 +98,7 @@ func TestPowerCutWhilePurging(t *testing.T) {
 		s := kit.Must[*engine.Store](t)(kit.Init("disk", kit.CrashOptions(disk, engine.InOrder())...))
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{ID: kit.TestID(60000)}))
 		kit.Fill(t, c.Active(), 9)
-		kit.Must[engine.ArchiveResult](t)(c.Archive(ctx, engine.ArchiveOptions{}))
+		kit.Must[archiving.Result](t)(kit.Archive(ctx, c, archiving.Options{}))
 		kit.Check(t, c.Active().Rewind(ctx, 6), c.Close())
 		disk.CutAt(len(disk.Ops()) + k)
 		for range trash.Purge(ctx, s, nil, 0, false) { // what failed is looked at afterwards
@@ -111,8 +115,8 @@ func TestPowerCutWhilePurging(t *testing.T) {
 			if n := kit.Must[int64](t)(c.Active().Len(ctx)); n != 6 {
 				t.Errorf("cut at %d (%s), disk %s: %d messages", k, kit.LastOp(disk), choice, n)
 			}
-			for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-				if kit.Check(t, err); f.Severity == engine.SeverityError || f.Kind == integrity.KindForeign {
+			for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+				if kit.Check(t, err); f.Severity == integrity.SeverityError || f.Kind == integrity.KindForeign {
 					t.Fatalf("cut at %d (%s), disk %s: %s: %s %s", k, kit.LastOp(disk), choice, f.Kind, f.Path, f.Detail)
 				}
 			}
@@ -149,6 +153,61 @@ func TestEraseAfterPurgeStopped(t *testing.T) {
 				t.Fatalf("%s, stopped at %d (%s): the canary is in %v", removal, k, kit.LastOp(disk), found)
 			}
 			kit.Check(t, s.Close())
+		}
+	}
+}
+
+// TestPurgeOneAfterPurgeStopped: a purge of one item finishes one that was interrupted in its context, since the end of it
+// removes the note of both; beside the note of an interrupted erase, too.
+func TestPurgeOneAfterPurgeStopped(t *testing.T) {
+	t.Parallel()
+	ctx := context.Background()
+	id := kit.TestID(60000)
+	for _, removal := range []string{"rewind", "branch rm"} {
+		stopped := 0
+		for k := 1; ; k++ {
+			disk := crashfs.New()
+			s := newPurgeStore(t, disk, "sealed", removal, 3000)
+			erasing := k%2 == 0
+			if erasing {
+				folder := kit.Must[vfs.FS](t)(s.FS.Sub(id.String()))
+				kit.Check(t, ctxfolder.WriteErasing(folder, ctxfolder.Erasing{Messages: []uuid.UUID{kit.TestID(9)}}), folder.Close())
+			}
+			kit.Check(t, s.FS.SyncAll())
+			disk.CutAt(len(disk.Ops()) + k)
+			_ = purgeAll(s)
+			if !disk.PowerCut() {
+				break
+			}
+			left := disk.Crash(crashfs.Keep)
+			folder := kit.Must[vfs.FS](t)(left.Sub(id.String()))
+			if n, err := ctxfolder.ReadErasing(folder); err != nil || len(n.Cut) == 0 {
+				continue // no line was about to end, or none is left to end
+			}
+			stopped++
+			s = kit.Must[*engine.Store](t)(kit.OpenCrash(left))
+			c := kit.Must[*engine.Context](t)(s.Context(ctx, id))
+			kit.Check(t, c.Active().Replace(ctx, kit.TestID(1), engine.Draft{Body: []byte(`{"other":1}`)}, engine.Shared()), c.Close())
+			var version []uuid.UUID
+			for x, err := range trash.List(ctx, s, id) {
+				if kit.Check(t, err); x.Kind == ctxfolder.TrashVersion {
+					version = append(version, x.Item)
+				}
+			}
+			for x, err := range trash.Purge(ctx, s, version, 0, false) {
+				kit.Check(t, err, x.Problem)
+			}
+			kit.Check(t, kit.CollectAll(s, 0)) // of a line whose end was not committed
+			if found := kit.Must[[]string](t)(kit.FilesWithCanary(left)); len(found) > 0 || len(version) != 1 {
+				t.Fatalf("%s, stopped at %d (%s): %d versions; the canary is in %v", removal, k, kit.LastOp(disk), len(version), found)
+			}
+			if n, err := ctxfolder.ReadErasing(folder); erasing != (err == nil) || erasing && len(n.Messages) != 1 {
+				t.Fatalf("%s, stopped at %d (%s): the note is %+v, %v", removal, k, kit.LastOp(disk), n, err)
+			}
+			kit.Check(t, s.Close())
+		}
+		if stopped == 0 {
+			t.Error("no purge was interrupted with its note left")
 		}
 	}
 }

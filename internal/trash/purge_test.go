@@ -6,8 +6,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
@@ -20,7 +23,7 @@ var purgeStates = map[string]func(ctx context.Context, c *engine.Context) error{
 	"fresh":  func(context.Context, *engine.Context) error { return nil },
 	"sealed": func(ctx context.Context, c *engine.Context) error { return c.Seal(ctx) },
 	"archived": func(ctx context.Context, c *engine.Context) error {
-		_, err := c.Archive(ctx, engine.ArchiveOptions{})
+		_, err := kit.Archive(ctx, c, archiving.Options{})
 		return err
 	},
 }
@@ -49,17 +52,17 @@ func newPurgeStore(t *testing.T, disk *crashfs.FS, state, removal string, size i
 		m.Title = kit.Canary
 	}
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, m))
-	b := c.Active()
+	l, b := listing.New(s), c.Active()
 	kit.Append(t, b, engine.Draft{ID: kit.TestID(1), Body: []byte(`{"kept":"` + strings.Repeat("kept ", 400) + `"}`)})
 	if removal == "branch rm" {
 		b = kit.Must[*engine.Branch](t)(b.Fork(ctx, "b-"+kit.Canary, 1))
 	}
 	kit.Append(t, b, engine.Draft{ID: kit.TestID(2), Body: kit.Secret(size)})
-	for _, err := range s.List(ctx, engine.ListOptions{}) {
+	for _, err := range l.List(ctx, listing.ListOptions{}) {
 		kit.Check(t, err)
 	}
 	kit.Check(t, purgeStates[state](ctx, c), removals[removal](ctx, c), c.Close())
-	for _, err := range s.List(ctx, engine.ListOptions{}) {
+	for _, err := range l.List(ctx, listing.ListOptions{}) {
 		kit.Check(t, err)
 	}
 	return s
@@ -109,7 +112,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 						if found, err := kit.FilesWithCanary(disk); err != nil || len(found) > 0 {
 							t.Errorf("after another seal, the canary is in %v, %v", found, err)
 						}
-						kit.NothingFound(t, "after the purge", s, engine.CheckOptions{ReadData: true})
+						kit.NothingFound(t, "after the purge", s, checking.Options{ReadData: true})
 					})
 				}
 			}

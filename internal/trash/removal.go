@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -68,12 +69,18 @@ func (x *removal) lose(t engine.TrashItem) {
 
 func (x *removal) refer(sum blob.Sum) { x.blobs[sum] = true }
 
-// begin writes erasing.json before something is removed from a context that referred to some payloads.
+// begin writes erasing.json before something is removed from a context that referred to some payloads. It takes over what an
+// interrupted purge left there: the end of this one removes the note of both.
 func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool, cut ...ctxfolder.CutLine) error {
 	if err := x.s.BeginForgetting(id); err != nil {
 		return err
 	}
 	r := x.in(id)
+	if !r.due {
+		if err := x.resume(fsys, id); err != nil {
+			return err
+		}
+	}
 	r.due, r.cut = true, append(r.cut, cut...)
 	maps.Copy(x.blobs, sums)
 	n, err := ctxfolder.ReadErasing(fsys)
@@ -148,7 +155,7 @@ func eachFileOf(fsys vfs.FS, p string, f func(p string) error) error {
 // the payloads.
 func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) error {
 	if !x.trashes[uuid.Nil] { // once
-		if err := x.s.ForgetSummaries(); err != nil {
+		if err := listing.Forget(x.s); err != nil {
 			return err
 		}
 	}
@@ -327,5 +334,5 @@ func (x *removal) clean() error {
 	if len(x.lost) == 0 {
 		return nil
 	}
-	return x.s.ForgetSummaries(slices.Collect(maps.Keys(x.lost))...)
+	return listing.Forget(x.s, slices.Collect(maps.Keys(x.lost))...)
 }

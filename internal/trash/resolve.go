@@ -11,6 +11,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -19,7 +20,7 @@ import (
 // one. For a context, its former name is all that [engine.Store.Resolve] takes; for a branch, it is its name. A former
 // name precedes a part of an item's id, which is the time of the removal and may begin like the id of another context.
 // ResolveItem fails with [engine.ErrNotExist], with [engine.ErrInvalid] for an empty text, or with an
-// [*engine.AmbiguousError] that lists the candidates.
+// [*listing.AmbiguousError] that lists the candidates.
 func ResolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	id, err := resolveItem(ctx, s, ref)
 	return id, engine.Wrap(engine.Error{Op: findOp, Path: s.Path()}, err)
@@ -31,8 +32,8 @@ func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, e
 	if ref == "" {
 		return uuid.Nil, fmt.Errorf("%w: an empty text names no item", engine.ErrInvalid)
 	}
-	part, derived := strings.ToLower(ref), engine.DerivedIDs(ref)
-	isPart := func(id uuid.UUID) bool { return engine.MatchesID(part, id) }
+	part, derived := strings.ToLower(ref), listing.DerivedIDs(ref)
+	isPart := func(id uuid.UUID) bool { return listing.MatchesID(part, id) }
 	var found, items, external []uuid.UUID
 	var failed error
 	for t, err := range EachItem(ctx, s, nil, func(id uuid.UUID, folder bool) bool { return folder || isPart(id) }) {
@@ -61,7 +62,7 @@ func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, e
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return uuid.Nil, &engine.AmbiguousError{Ref: ref, Matches: found, Of: "items"}
+		return uuid.Nil, &listing.AmbiguousError{Ref: ref, Matches: found, Of: "items"}
 	case failed != nil:
 		why := fmt.Errorf("%w: no item that could be listed is named %q: %w", engine.ErrNotExist, ref, failed)
 		return uuid.Nil, &engine.Error{Op: findOp, Path: s.Path(), Err: why}

@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -101,7 +102,7 @@ func TestRestoreInAnyOrder(t *testing.T) {
 				t.Errorf("a shows %v", got)
 			}
 		}
-		for f, err := range s.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
 			t.Errorf("%+v, %v", f, err)
 		}
 		kit.Check(t, c.Close())

@@ -14,11 +14,11 @@ import (
 	"github.com/google/uuid"
 )
 
-// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it
-// has to be repeated.
+// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it has to
+// be repeated. Its note can have the lines of a purge that came after it.
 func (x *removal) resume(fsys vfs.FS, id uuid.UUID) error {
 	n, err := ctxfolder.ReadErasing(fsys)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(n.Messages) > 0 {
+	if errors.Is(err, fs.ErrNotExist) || err == nil && len(n.Messages) > 0 && len(n.Cut) == 0 {
 		return nil
 	}
 	if err != nil {

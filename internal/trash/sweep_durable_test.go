@@ -7,6 +7,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
@@ -62,8 +64,8 @@ func TestSweepUndurable(t *testing.T) {
 			kit.Sweep(t, other, 0, false)
 			for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(1), crashfs.Random(2)} {
 				left := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk.Crash(choice))...))
-				for f, err := range left.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
-					if kit.Check(t, err); f.Severity == engine.SeverityError {
+				for f, err := range checking.Check(ctx, left, nil, checking.Options{ReadData: true}) {
+					if kit.Check(t, err); f.Severity == integrity.SeverityError {
 						t.Errorf("disk %s: %s: %s %s", choice, f.Kind, f.Path, f.Detail)
 					}
 				}

@@ -10,27 +10,31 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// ClearTemporaries removes the temporary files that interrupted writers left in a context's folder: they may hold what
-// a purge removes. The caller holds the locks of the context, so that nobody is writing one.
-func ClearTemporaries(fsys vfs.FS) error {
-	folders := []string{".", ctxfolder.Segments}
-	for e, err := range fsys.ReadDir(ctxfolder.Messages) {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return err
-		}
-		if e.IsDir() {
-			folders = append(folders, ctxfolder.Messages+"/"+e.Name())
-		}
-	}
+// ClearTemporaries removes the temporary files that interrupted writers left in folders of a context: they may hold what a
+// purge removes. The caller holds the locks of the context, so that nobody is writing one.
+func ClearTemporaries(fsys vfs.FS, folders ...string) error {
 	for _, folder := range folders {
 		if err := clearNames(fsys, folder, IsTemporary); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// messageFolders returns the folders of message files.
+func messageFolders(fsys vfs.FS) (folders []string, err error) {
+	for e, err := range fsys.ReadDir(ctxfolder.Messages) {
+		if errors.Is(err, fs.ErrNotExist) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+		if e.IsDir() {
+			folders = append(folders, ctxfolder.Messages+"/"+e.Name())
+		}
+	}
+	return folders, nil
 }
 
 // clearNames removes the regular files of a folder that have some names, durably.

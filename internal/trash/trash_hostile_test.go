@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/google/uuid"
@@ -200,9 +201,9 @@ func (h *hoard) survives() {
 	}
 	h.shown["side"], h.shown[engine.MainBranch] = nil, h.shown[engine.MainBranch][:1] // the old version is there again
 	h.unharmed()
-	for f, err := range h.store.Check(ctx, nil, engine.CheckOptions{ReadData: true}) {
+	for f, err := range checking.Check(ctx, h.store, nil, checking.Options{ReadData: true}) {
 		ours := f.Context == h.c.ID() || f.Context == h.whole.Context
-		if err != nil || ours && f.Severity != engine.SeverityInfo && f.Kind != integrity.KindLost {
+		if err != nil || ours && f.Severity != integrity.SeverityInfo && f.Kind != integrity.KindLost {
 			t.Errorf("%+v, %v", f, err)
 		}
 	}

@@ -1,4 +1,4 @@
-package engine_test
+package listing_test
 
 import (
 	"context"
@@ -10,6 +10,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -37,24 +38,13 @@ func touch(t *testing.T, dir string, at time.Time, ids ...uuid.UUID) {
 	}
 }
 
-// TestResolution: a time with a fraction of a millisecond is of a fine clock.
-func TestResolution(t *testing.T) {
-	for at, want := range map[int64]time.Duration{
-		0: 2 * time.Second, 1795416967_000000000: 2 * time.Second, 1795416967_120000000: 2 * time.Second,
-		1795416967_123456789: 100 * time.Millisecond, 1795416967_000000001: 100 * time.Millisecond, -1: 100 * time.Millisecond,
-	} {
-		if got := engine.ResolutionOf(at); got != want {
-			t.Errorf("%d: %v, wanted %v", at, got, want)
-		}
-	}
-}
-
 // TestListFromTheCache: a list shows the same with the cache as without, after any change, and reads nothing of
 // contexts that did not change.
 func TestListFromTheCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	s := kit.Must[*engine.Store](t)(kit.Init(dir))
+	l := listing.New(s)
 	var ids []uuid.UUID
 	for i := range 3 {
 		c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: string(rune('a' + i))}))
@@ -64,15 +54,15 @@ func TestListFromTheCache(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	path := filepath.Join(dir, engine.SummariesFile)
+	path := filepath.Join(dir, listing.SummariesFile)
 	touch(t, dir, time.Now().Add(time.Hour), ids...) // later than any list of a slow test
-	kit.List(t, s)
+	kit.ListBy(t, l)
 	if _, err := os.Stat(path); err == nil {
 		t.Error("what changed a moment ago was kept: its time does not tell the next change")
 	}
 	old(t, dir, ids...)
-	want := kit.List(t, s)
-	if forgotten := s.Forgotten(ids); len(forgotten) > 0 {
+	want := kit.ListBy(t, l)
+	if forgotten := l.Forgotten(ids); len(forgotten) > 0 {
 		t.Errorf("%v are not in the cache", forgotten)
 	}
 	for _, change := range []struct {
@@ -100,11 +90,11 @@ func TestListFromTheCache(t *testing.T) {
 		if err := c.Close(); err != nil {
 			t.Fatal(err)
 		}
-		got := kit.List(t, s)
+		got := kit.ListBy(t, l)
 		if err := os.Remove(path); err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		bare := kit.List(t, s)
+		bare := kit.ListBy(t, l)
 		for i := range got {
 			got[i].Problem, bare[i].Problem = nil, nil
 		}
@@ -122,13 +112,14 @@ func TestSpoiledCache(t *testing.T) {
 	ctx := context.Background()
 	dir := t.TempDir()
 	s := kit.Must[*engine.Store](t)(kit.Init(dir))
+	l := listing.New(s)
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{Title: "right"}))
 	if err := c.Close(); err != nil {
 		t.Fatal(err)
 	}
 	old(t, dir, c.ID())
-	want := kit.List(t, s)
-	path := filepath.Join(dir, engine.SummariesFile)
+	want := kit.ListBy(t, l)
+	path := filepath.Join(dir, listing.SummariesFile)
 	good, err := os.ReadFile(path)
 	if err != nil {
 		t.Fatal(err)
@@ -141,7 +132,7 @@ func TestSpoiledCache(t *testing.T) {
 		if err := os.WriteFile(path, content, 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if diff := cmp.Diff(want, kit.List(t, s)); diff != "" {
+		if diff := cmp.Diff(want, kit.ListBy(t, l)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
 		}
 	}
@@ -151,7 +142,7 @@ func TestSpoiledCache(t *testing.T) {
 	if err := os.Mkdir(path, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, kit.List(t, s)); diff != "" {
+	if diff := cmp.Diff(want, kit.ListBy(t, l)); diff != "" {
 		t.Errorf("a folder: %s", diff)
 	}
 }

@@ -1,4 +1,4 @@
-package engine
+package listing
 
 import (
 	"cmp"
@@ -10,6 +10,8 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/google/uuid"
 )
 
@@ -23,9 +25,6 @@ const (
 
 // AnyKind is the Kind of [ListOptions] that stands for every kind, and for none.
 const AnyKind = ctxfolder.AnyKind
-
-// ToolLabel is the label that names the program in which a conversation took place.
-const ToolLabel = "tool"
 
 // ListOptions select contexts for a list, and order them. The zero value lists all contexts without a kind.
 type ListOptions struct {
@@ -41,19 +40,20 @@ type ListOptions struct {
 	Cursor       string // of a row of an earlier list in the same order: the list continues after that row
 }
 
-// chooser returns a function that reports whether a row is in the list. It fails with [ErrInvalid].
+// chooser returns a function that reports whether a row is in the list. It fails with [engine.ErrInvalid].
 func (o *ListOptions) chooser() (func(row *Summary) bool, error) {
 	if o.Order == "" {
 		o.Order = OrderUpdated
 	}
 	if o.Order != OrderUpdated && o.Order != OrderCreated && o.Order != OrderSize && o.Order != OrderTitle {
-		return nil, fmt.Errorf("%w: order %q: want %s, %s, %s or %s", ErrInvalid, o.Order, OrderUpdated, OrderCreated, OrderSize, OrderTitle)
+		return nil, fmt.Errorf("%w: order %q: want %s, %s, %s or %s",
+			engine.ErrInvalid, o.Order, OrderUpdated, OrderCreated, OrderSize, OrderTitle)
 	}
 	if _, err := path.Match(o.Title, ""); err != nil {
-		return nil, fmt.Errorf("%w: %q is not a pattern for titles", ErrInvalid, o.Title)
+		return nil, fmt.Errorf("%w: %q is not a pattern for titles", engine.ErrInvalid, o.Title)
 	}
 	if o.Limit < 0 {
-		return nil, fmt.Errorf("%w: limit %d", ErrInvalid, o.Limit)
+		return nil, fmt.Errorf("%w: limit %d", engine.ErrInvalid, o.Limit)
 	}
 	after, err := o.position()
 	if err != nil {
@@ -68,14 +68,14 @@ func (o *ListOptions) selects(row *Summary) bool {
 		(o.Since.IsZero() || !row.UpdatedAt.Before(o.Since)) && (o.Until.IsZero() || row.UpdatedAt.Before(o.Until))
 }
 
-// selectsMetadata reports whether metadata has what the options ask for. [Context.noteChange] notes changes of it.
+// selectsMetadata reports whether metadata has what the options ask for. A commit notes changes of it: see [engine.ChangesFile].
 func (o *ListOptions) selectsMetadata(labels map[string]string, kind, title, model string) bool {
 	for key, value := range o.Labels {
 		if now, ok := labels[key]; !ok || now != value {
 			return false
 		}
 	}
-	if o.Kind != AnyKind && kind != o.Kind || o.Model != "" && model != o.Model || o.Tool != "" && labels[ToolLabel] != o.Tool {
+	if o.Kind != AnyKind && kind != o.Kind || o.Model != "" && model != o.Model || o.Tool != "" && labels[origin.ToolLabel] != o.Tool {
 		return false
 	}
 	return o.Title == "" || matchTitle(o.Title, title)
@@ -161,7 +161,7 @@ func (o *ListOptions) position() (*Summary, error) {
 		}
 	}
 	if err != nil {
-		return nil, fmt.Errorf("%w: cursor %q: %w", ErrInvalid, o.Cursor, err)
+		return nil, fmt.Errorf("%w: cursor %q: %w", engine.ErrInvalid, o.Cursor, err)
 	}
 	return &row, nil
 }

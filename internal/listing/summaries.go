@@ -1,18 +1,14 @@
-package engine
+package listing
 
 import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
 	"maps"
-	"strings"
-	"sync"
 	"sync/atomic"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
@@ -21,23 +17,11 @@ import (
 // which it was read. The rows are ordered by id. The cache can be deleted at any time.
 type summaries []*cachedSummary
 
-func byID(a, b *cachedSummary) int { return compareIDs(a.id, b.id) }
-
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
-// listCache is the cache as the last list of an open store left it, with what was too little to replace the file for.
-type listCache struct {
-	mu      sync.Mutex
-	file    fileState // summaries.jsonl when it was read or written, without its time; zero for none
-	head    summariesHead
-	known   summaries
-	saved   bool      // known is what the file has
-	folder  fileState // the store's folder when entries was read
-	entries []entry   // ordered by id; nil if they have to be read again
-	seen    changesSeen
-}
+func byID(a, b *cachedSummary) int { return compareIDs(a.id, b.id) }
 
-// maxListCache bounds the contexts that a store keeps in memory for its next list.
+// maxListCache bounds the contexts that a Lister keeps in memory for its next list.
 const maxListCache = 20_000
 
 // cachedSummary is a row of the cache. Most rows that a list leaves out are never decoded.
@@ -45,7 +29,7 @@ type cachedSummary struct {
 	id     uuid.UUID
 	line   []byte                     // of summaries.jsonl, without the newline
 	rest   int                        // the offset in line of the third member
-	stored bool                       // the file has it; guarded by listCache.mu
+	stored bool                       // the file has it; guarded by Lister.mu
 	row    atomic.Pointer[summaryRow] // line, decoded; nil until a list needs it
 }
 
@@ -91,18 +75,11 @@ func (r *cachedSummary) decoded() *summaryRow {
 	return row
 }
 
-// fileState is the state of a file.
-type fileState struct {
-	Number uint64 `json:"n"`
-	Size   int64  `json:"size"`
-	At     int64  `json:"at"` // modification time, nanoseconds since 1970
-}
-
 // statesLen is the length of the states of three files.
 const statesLen = 3 * 48
 
 // appendStates appends the states of files as hexadecimal digits, which decode faster than numbers.
-func appendStates(b []byte, files ...fileState) []byte {
+func appendStates(b []byte, files ...engine.FileState) []byte {
 	var state [24]byte
 	for _, f := range files {
 		binary.BigEndian.PutUint64(state[:], f.Number)
@@ -114,89 +91,41 @@ func appendStates(b []byte, files ...fileState) []byte {
 }
 
 // isOf reports whether the row was read when its files had these states.
-func (r *summaryRow) isOf(files [3]fileState) bool {
+func (r *summaryRow) isOf(files [3]engine.FileState) bool {
 	return string(appendStates(make([]byte, 0, statesLen), files[:]...)) == r.Files
 }
 
-// TimeResolution is the age from which the time of a change distinguishes it from a later one, on the coarsest clock of
-// a file system.
-const TimeResolution = 2 * time.Second
-
-// fineResolution is TimeResolution for a time with a fraction of a millisecond, which comes from a clock that ticks every
-// 10 ms at least.
-const fineResolution = 100 * time.Millisecond
-
-// resolutionOf returns the age from which a time, in nanoseconds since 1970, distinguishes a change from a later one.
-func resolutionOf(at int64) time.Duration {
-	if at%int64(time.Millisecond) != 0 {
-		return fineResolution
-	}
-	return TimeResolution
-}
-
 // isAmbiguous reports whether a later change could still get the same time.
-func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < resolutionOf(at) }
+func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < engine.ResolutionOf(at) }
 
-// fileStates returns the present state of a context's files. ok is false when one is missing.
-func (s *Store) fileStates(id uuid.UUID, log string) (files [3]fileState, ok bool) {
-	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, log)
-	if err != nil {
-		return files, false
-	}
-	for i, info := range infos {
-		if info == nil || (i == 0) != info.IsDir() || i > 0 && !info.Mode().IsRegular() {
-			return files, false
-		}
-		files[i] = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
-	}
-	return files, true
-}
-
-// current returns a row of the cache, nil if there is none or the context's files changed.
-func (s *Store) current(cached *cachedSummary) *summaryRow {
-	r := cached.decoded()
-	if r == nil || r.Format != "" {
+// current returns the row, nil if there is none or the context's files changed.
+func (r *cachedSummary) current(s *engine.Store) *summaryRow {
+	row := r.decoded()
+	if row == nil || row.Format != "" {
 		return nil
 	}
-	if now, ok := s.fileStates(r.Context, r.Log); !ok || !r.isOf(now) {
+	if now, ok := s.FileStates(row.Context, row.Log); !ok || !row.isOf(now) {
 		return nil
 	}
-	return r
+	return row
 }
 
 func (r *summaryRow) summary() Summary {
 	return Summary{
 		ID: r.Context, Title: r.Title, Labels: r.Labels, Kind: r.Kind, ExternalID: r.External, Model: r.Model,
 		Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
-		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: LegacyFormat(r.Format),
+		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: engine.LegacyFormat(r.Format),
 	}
-}
-
-// legacyFileStates is fileStates for a legacy context. It misses an edit of a node's file, which the list does not
-// show.
-func (s *Store) legacyFileStates(name string) (files [3]fileState, ok bool) {
-	names := []string{name}
-	if !strings.HasSuffix(name, ".json") {
-		names = []string{name + "/" + legacy.ContextFile, name + "/" + legacy.PoolFolder}
-	}
-	for i, n := range names {
-		info, err := s.FS.Lstat(n)
-		if err != nil {
-			return files, false
-		}
-		files[i] = fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
-	}
-	return files, true
 }
 
 // keep caches a row, unless its files changed meanwhile, or so recently that a later change could look the same.
-func (row *listRow) keep(before, now [3]fileState, ok bool, log string) {
+func (row *listRow) keep(before, now [3]engine.FileState, ok bool, log string) {
 	sum := row.sum
 	if !ok || now != before || sum.Problem != nil {
 		return
 	}
 	for _, f := range now {
-		if f != (fileState{}) && isAmbiguous(f.At) {
+		if f != (engine.FileState{}) && isAmbiguous(f.At) {
 			return
 		}
 	}

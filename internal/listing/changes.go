@@ -1,58 +1,27 @@
-package engine
+package listing
 
 import (
 	"bytes"
-	"maps"
 	"os"
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
 // A list with conditions on metadata examines the files of those contexts that met the conditions when they were last
-// read. [ChangesFile] names the others that may meet them now: a commit that changes the title, the labels or the model
+// read. [engine.ChangesFile] names the others that may meet them now: a commit that changes the title, the labels or the model
 // adds the context's id to that file. An edit of metadata.json by hand adds nothing, and neither does a process that is
 // killed at this moment, so one list in each [FullCheck] examines all files.
-
-// ChangesFile holds the ids of contexts whose title, labels or model a commit changed, one a line. It is part of the
-// cache of [Store.List].
-const ChangesFile = "summaries.changes"
 
 // FullCheck is how long a list relies on ChangesFile.
 const FullCheck = 10 * time.Second
 
-// maxChanges bounds ChangesFile. The next writer removes a larger one, and every list then examines all files once.
-const maxChanges = 1 << 20
-
 // changesLine is the length of a line of ChangesFile.
 const changesLine = 36 + len("\n")
-
-// noteChange adds the context to ChangesFile if a commit changed what conditions of a list ask for. The caller holds
-// the lock, and the commit is visible. If noteChange fails, the next full check finds the change.
-func (c *Context) noteChange(before, after *Metadata) {
-	if before != nil && before.Title == after.Title && maps.Equal(before.Labels.Texts(), after.Labels.Texts()) &&
-		before.Config.Text("model_id") == after.Config.Text("model_id") {
-		return
-	}
-	c.Store.NoteChange(c.Dir.ID)
-}
-
-// NoteChange adds a context to ChangesFile.
-func (s *Store) NoteChange(id uuid.UUID) {
-	f, err := s.FS.OpenFile(ChangesFile, os.O_WRONLY|os.O_APPEND|os.O_CREATE)
-	if err != nil {
-		return
-	}
-	_, _ = f.Write([]byte(id.String() + "\n"))
-	info, err := f.Stat()
-	_ = f.Close()
-	if err == nil && info.Size() > maxChanges {
-		_ = s.FS.Remove(ChangesFile)
-	}
-}
 
 // changesSeen is how much of ChangesFile a list has read.
 type changesSeen struct {
@@ -61,23 +30,23 @@ type changesSeen struct {
 }
 
 // changesNow returns the present state of ChangesFile, zero without the file.
-func (s *Store) changesNow() (now changesSeen) {
-	if info, err := s.FS.Lstat(ChangesFile); err == nil && info.Mode().IsRegular() {
+func changesNow(s *engine.Store) (now changesSeen) {
+	if info, err := s.FS.Lstat(engine.ChangesFile); err == nil && info.Mode().IsRegular() {
 		now = changesSeen{vfs.Number(info), info.Size()}
 	}
 	return now
 }
 
 // changedSince returns the contexts that ChangesFile names between two states. ok is false if that is not known.
-func (s *Store) changedSince(seen, now changesSeen) (changed map[uuid.UUID]bool, ok bool) {
+func changedSince(s *engine.Store, seen, now changesSeen) (changed map[uuid.UUID]bool, ok bool) {
 	if seen == now {
 		return nil, true
 	}
 	none := changesSeen{}
-	if now == none || seen != none && seen.Number != now.Number || seen.Size > now.Size || now.Size > 2*maxChanges {
+	if now == none || seen != none && seen.Number != now.Number || seen.Size > now.Size || now.Size > 2*engine.MaxChanges {
 		return nil, false
 	}
-	f, err := s.FS.OpenFile(ChangesFile, os.O_RDONLY)
+	f, err := s.FS.OpenFile(engine.ChangesFile, os.O_RDONLY)
 	if err != nil {
 		return nil, false
 	}
@@ -105,19 +74,19 @@ type examination struct {
 	labels  [][]byte           // see labelTexts
 	o       *ListOptions
 	known   summaries
-	saved   bool          // known is what the file has
-	head    summariesHead // of the file
+	saved   bool // known is what the file has
+	head    head // of the file
 	seen    changesSeen
-	checked int64     // the last list that examined all contexts, this one included
-	folder  fileState // of the store, if it holds the contexts of the file and no others
-	left    summaries // what is left out
+	checked int64            // the last list that examined all contexts, this one included
+	folder  engine.FileState // of the store, if it holds the contexts of the file and no others
+	left    summaries        // what is left out
 }
 
 // examine begins a list. Without options, it examines all contexts.
-func (s *Store) examine(o *ListOptions) *examination {
+func (l *Lister) examine(o *ListOptions) *examination {
 	began := time.Now()
-	x := &examination{o: o, seen: s.changesNow()} // before it looks at any context
-	changed, ok := s.changedSince(s.readSummaries(x), x.seen)
+	x := &examination{o: o, seen: changesNow(l.s)} // before it looks at any context
+	changed, ok := changedSince(l.s, l.read(x), x.seen)
 	age := began.Sub(time.Unix(0, x.head.checked))
 	x.changed, x.checked = changed, x.head.checked
 	if o != nil {
@@ -130,18 +99,18 @@ func (s *Store) examine(o *ListOptions) *examination {
 }
 
 // rows returns an empty row for each entry that may be in the list.
-func (x *examination) rows(entries []entry) (rows []listRow) {
+func (x *examination) rows(entries []engine.Entry) (rows []listRow) {
 	x.left = make(summaries, 0, len(entries))
 	known := x.known
 	for _, e := range entries {
-		for len(known) > 0 && compareIDs(known[0].id, e.id) < 0 {
+		for len(known) > 0 && compareIDs(known[0].id, e.ID) < 0 {
 			known = known[1:]
 		}
-		row := listRow{entry: e}
-		if len(known) > 0 && known[0].id == e.id {
+		row := listRow{Entry: e}
+		if len(known) > 0 && known[0].id == e.ID {
 			row.known = known[0]
 		}
-		if row.judged = row.known.isDecoded(); e.folder && x.leavesOut(row.known, row.judged) {
+		if row.judged = row.known.isDecoded(); e.Folder && x.leavesOut(row.known, row.judged) {
 			x.left = append(x.left, row.known)
 		} else {
 			rows = append(rows, row)
@@ -191,39 +160,38 @@ func (o *ListOptions) labelTexts() (texts [][]byte) {
 
 // listEntries returns the entries of the store's folder, ordered by id. It reads the folder if that changed since the
 // last list.
-func (s *Store) listEntries(x *examination) (entries []entry, err error) {
-	c := s.listed
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	info, err := s.FS.Lstat(".")
+func (l *Lister) listEntries(x *examination) (entries []engine.Entry, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info, err := l.s.FS.Lstat(".")
 	if err != nil {
 		return nil, err
 	}
-	now := fileState{vfs.Number(info), info.Size(), info.ModTime().UnixNano()}
-	if c.entries != nil && c.folder == now {
-		return c.entries, nil
+	now := engine.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
+	if l.entries != nil && l.folder == now {
+		return l.entries, nil
 	}
 	keep := !isAmbiguous(now.At)
 	if x.saved && x.head.folder == now && !x.all {
 		for _, r := range x.known {
-			entries = append(entries, entry{r.id, true})
+			entries = append(entries, engine.Entry{ID: r.id, Folder: true})
 		}
 	} else {
-		for e, err := range s.entries() {
+		for e, err := range l.s.Entries() {
 			if err != nil {
 				return nil, err
 			}
-			keep = keep && e.folder // a legacy context may need a look
+			keep = keep && e.Folder // a legacy context may need a look
 			entries = append(entries, e)
 		}
-		isKnown := func(e entry, r *cachedSummary) bool { return e.id == r.id }
+		isKnown := func(e engine.Entry, r *cachedSummary) bool { return e.ID == r.id }
 		if keep && x.saved && slices.EqualFunc(entries, x.known, isKnown) {
 			x.folder = now
 		}
 	}
-	c.entries = nil
+	l.entries = nil
 	if keep && len(entries) <= maxListCache {
-		c.folder, c.entries = now, entries
+		l.folder, l.entries = now, entries
 	}
 	return entries, nil
 }

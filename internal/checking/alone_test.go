@@ -1,4 +1,4 @@
-package engine_test
+package checking_test
 
 import (
 	"context"
@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -22,7 +24,7 @@ func TestRepairUnreferredLocks(t *testing.T) {
 	defer writer.Store.Close()
 	kit.Check(t, writer.Hold(ctx))
 	var failed error
-	for r, err := range p.Store.Repair(ctx, nil, engine.CheckOptions{}) {
+	for r, err := range checking.Repair(ctx, p.Store, nil, checking.Options{}) {
 		if failed = errors.Join(failed, err); err == nil {
 			t.Errorf("beside a writer it did %+v", r)
 		}
@@ -32,7 +34,7 @@ func TestRepairUnreferredLocks(t *testing.T) {
 	}
 	writer.Release()
 
-	left, err := p.Store.RepairBlobs(ctx, func() error { return kit.PutOnly(p.Store, payload) }, func(r engine.Repaired) bool {
+	left, err := checking.RepairBlobs(ctx, p.Store, func() error { return kit.PutOnly(p.Store, payload) }, func(r integrity.Repaired) bool {
 		t.Errorf("it did %+v", r)
 		return true
 	})

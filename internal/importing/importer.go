@@ -1,4 +1,6 @@
-package engine
+// Package importing stores histories of other tools: it is a store in the form that package importer takes, and the cache of
+// the histories that the store holds completely.
+package importing
 
 import (
 	"context"
@@ -12,42 +14,49 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/google/uuid"
 )
 
-// Importer returns the store in the form that package importer takes: importer.Import(ctx, s.Importer(), path, …)
-// stores the history of another tool.
-func (s *Store) Importer() importer.Store { return importStore{s} }
+// Store is an open store in the form that package importer takes: importer.Import(ctx, New(s), path, …) stores the history
+// of another tool. Its imports of the same process share what they know, so a program makes one for each open store.
+type Store struct {
+	s    *engine.Store
+	left spots
+}
 
-type importStore struct{ s *Store }
+// New returns a store for imports.
+func New(s *engine.Store) *Store { return &Store{s: s} }
 
 // Open implements [importer.Store].
-func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
+func (i *Store) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
 	c, err := i.s.Context(ctx, info.ID)
-	if errors.Is(err, ErrNotExist) {
-		m := Metadata{ID: info.ID}
-		describe(&m, info, false)
+	if errors.Is(err, engine.ErrNotExist) {
+		m := engine.Metadata{ID: info.ID}
+		origin.Describe(&m, info, false)
 		c, err = i.s.Create(ctx, m)
-		if errors.Is(err, ErrExist) { // another import of the same history made it
+		if errors.Is(err, engine.ErrExist) { // another import of the same history made it
 			c, err = i.s.Context(ctx, info.ID)
 		}
 	}
 	if err != nil {
 		return nil, err
 	}
-	return &conversation{c: c}, nil
+	return &conversation{c: c, of: i}, nil
 }
 
 // conversation is a context in the form that package importer takes.
 type conversation struct {
-	c     *Context
+	of    *Store
+	c     *engine.Context
 	found journal.Spot            // the commit at which the import found the context
 	lines map[string]importedLine // by branch
 }
 
 func (v *conversation) Close() error {
-	v.c.Store.imported.advance(v.c.Dir.ID, v.found, v.left(context.Background()))
+	v.of.left.advance(v.c.Dir.ID, v.found, v.left(context.Background()))
 	return v.c.Close()
 }
 
@@ -131,19 +140,19 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 	if err != nil {
 		return err
 	}
-	drafts := make([]Draft, len(records))
+	drafts := make([]engine.Draft, len(records))
 	for i, r := range records {
-		drafts[i] = Draft{
+		drafts[i] = engine.Draft{
 			ID: r.ID, OriginID: r.OriginID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, CopyOf: r.CopyOf, Repeats: r.Repeats, Body: r.Body,
 		}
 	}
-	results, err := b.AppendBatch(ctx, drafts, exactlyAt(at))
+	results, err := b.AppendBatch(ctx, drafts, engine.ExactlyAt(at))
 	for _, r := range results {
 		if err == nil {
 			err = r.Err
 		}
 		if err == nil && r.Existed {
-			err = fmt.Errorf("%w: message %s is at position %d already", ErrConflict, r.ID, r.Position)
+			err = fmt.Errorf("%w: message %s is at position %d already", engine.ErrConflict, r.ID, r.Position)
 		}
 	}
 	if err == nil {
@@ -154,17 +163,17 @@ func (v *conversation) Append(ctx context.Context, name string, at int64, record
 
 // changedMeanwhile marks the errors that another writer of the same context causes.
 func changedMeanwhile(err error) error {
-	if errors.Is(err, ErrPosition) || errors.Is(err, ErrConflict) || errors.Is(err, ErrExist) {
+	if errors.Is(err, engine.ErrPosition) || errors.Is(err, engine.ErrConflict) || errors.Is(err, engine.ErrExist) {
 		return fmt.Errorf("%w: %w", importer.ErrChanged, err)
 	}
 	return err
 }
 
 func (v *conversation) Replace(ctx context.Context, name string, records []importer.Record) error {
-	_, err := v.c.Commit(ctx, func(tx *Tx) error {
+	_, err := v.c.Commit(ctx, func(tx *engine.Tx) error {
 		for _, r := range records {
-			d := Draft{ID: r.ID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, CopyOf: r.CopyOf, Repeats: r.Repeats, Body: r.Body}
-			if err := tx.Replace(name, r.ID, d, Shared()); err != nil {
+			d := engine.Draft{ID: r.ID, Role: r.Role, Type: r.Type, CreatedAt: r.CreatedAt, CopyOf: r.CopyOf, Repeats: r.Repeats, Body: r.Body}
+			if err := tx.Replace(name, r.ID, d, engine.Shared()); err != nil {
 				return err
 			}
 		}
@@ -176,7 +185,7 @@ func (v *conversation) Replace(ctx context.Context, name string, records []impor
 func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at int64, ok bool, err error) {
 	m := v.c.Current()
 	for _, b := range m.Branches {
-		place, err := Use(v.c, func() (Place, error) { return v.c.find(m, b.Line, id) })
+		place, err := engine.Use(v.c, func() (engine.Place, error) { return v.c.Find(m, b.Line, id) })
 		switch {
 		case err == nil:
 			// The branch that owns the message is a better name than one that inherits it, if it has one.
@@ -186,7 +195,7 @@ func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at 
 				}
 			}
 			return b.Name, place.Entry.Position, true, nil
-		case !errors.Is(err, ErrNotExist):
+		case !errors.Is(err, engine.ErrNotExist):
 			return "", 0, false, err
 		}
 		if err := ctx.Err(); err != nil {
@@ -197,17 +206,16 @@ func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at 
 }
 
 func (v *conversation) Times() (stateAt, updatedAt time.Time) {
-	var from Object
-	_ = from.UnmarshalJSON(orEmpty(v.c.Current().Extra.Get(OriginKey)))
-	return originTime(&from, "state_at"), originTime(&from, "updated_at")
+	t := origin.TimesOf(v.c.Current())
+	return t.State, t.Updated
 }
 
 func (v *conversation) Describe(ctx context.Context, info importer.Info, changed bool) error {
-	if m := v.c.Metadata(); !describe(m, info, changed) {
+	if m := v.c.Metadata(); !origin.Describe(m, info, changed) {
 		return nil
 	}
-	return v.c.Update(ctx, func(m *Metadata) error {
-		describe(m, info, changed)
+	return v.c.Update(ctx, func(m *engine.Metadata) error {
+		origin.Describe(m, info, changed)
 		return nil
 	})
 }
@@ -220,6 +228,6 @@ func (v *conversation) SetActive(ctx context.Context, name string) error {
 }
 
 var (
-	_ importer.Store        = importStore{}
+	_ importer.Store        = (*Store)(nil)
 	_ importer.Conversation = (*conversation)(nil)
 )

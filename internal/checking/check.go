@@ -1,47 +1,31 @@
-package engine
+// Package checking checks and repairs the contexts of an open store, one after another, and what belongs to no context.
+// Package integrity examines each.
+package checking
 
 import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"iter"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
-// Results of check and repair; package integrity names the kinds.
-type (
-	// Finding is one deviation that a check found.
-	Finding = integrity.Finding
-	// Repaired is one thing that a repair mended, or would mend.
-	Repaired = integrity.Repaired
-	// Severity ranks a finding.
-	Severity = integrity.Severity
-)
-
-// Severities of findings.
-const (
-	SeverityError   = integrity.SeverityError   // something cannot be read
-	SeverityWarning = integrity.SeverityWarning // all that survives can be read, but something is not as it was committed
-	SeverityInfo    = integrity.SeverityInfo    // nothing is wrong
-)
-
-// CheckOptions configures a check or a repair.
-type CheckOptions struct {
-	ReadData bool                // read every byte of messages and blobs; a repair always does
-	DryRun   bool                // of a repair: report what it would do
-	Adopt    bool                // of a repair: adopt valid messages that were never committed here
-	Progress func(CheckProgress) // called now and then, at least once for each context; nil for no reports
+// Options configures a check or a repair.
+type Options struct {
+	ReadData bool           // read every byte of messages and blobs; a repair always does
+	DryRun   bool           // of a repair: report what it would do
+	Adopt    bool           // of a repair: adopt valid messages that were never committed here
+	Progress func(Progress) // called now and then, at least once for each context; nil for no reports
 }
 
-// CheckProgress is the progress of a check or a repair.
-type CheckProgress struct {
+// Progress is the progress of a check or a repair.
+type Progress struct {
 	Context  uuid.UUID
 	Contexts int   // examined so far
 	Messages int64 // examined so far, in all contexts
@@ -54,22 +38,22 @@ var errStopped = errors.New("stopped")
 
 // Check yields the findings for the contexts of the ids, legacy ones included; without ids, for the whole store. It
 // changes nothing, takes no lock, and can run beside writers. A context that cannot be examined is a finding.
-func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Finding, error] {
-	return func(yield func(Finding, error) bool) {
-		c := s.newChecker(o)
+func Check(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) iter.Seq2[integrity.Finding, error] {
+	return func(yield func(integrity.Finding, error) bool) {
+		c := newChecker(s, o)
 		stopped := false
-		report := func(f Finding) bool {
+		report := func(f integrity.Finding) bool {
 			stopped = stopped || !yield(f, nil)
 			return !stopped
 		}
-		if s.problem != nil {
-			report(s.brokenFile())
+		if s.Problem() != nil {
+			report(brokenFile(s))
 		}
 		err := c.each(ctx, ids, func(id uuid.UUID) (err error) {
 			if stopped {
 				return errStopped
 			}
-			if name, ok := s.legacyAt(id); ok {
+			if name, ok := s.LegacyAt(id); ok {
 				report(c.legacy(id, name))
 			} else {
 				err = c.withContext(id, func(x *integrity.Context) error { return x.Check(ctx, report) })
@@ -78,7 +62,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 				err = nil
 			}
 			if err != nil && ctx.Err() == nil && !vfs.IsShortage(err) {
-				report(Finding{Context: id, Kind: integrity.KindContext, Severity: SeverityError, Detail: err.Error()})
+				report(integrity.Finding{Context: id, Kind: integrity.KindContext, Severity: integrity.SeverityError, Detail: err.Error()})
 				err = nil
 			}
 			if stopped {
@@ -90,7 +74,7 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 			err = c.store().Check(ctx, report)
 		}
 		if err != nil && !stopped {
-			yield(Finding{}, Wrap(Error{Op: "check", Path: s.path}, err))
+			yield(integrity.Finding{}, engine.Wrap(engine.Error{Op: "check", Path: s.Path()}, err))
 		}
 	}
 }
@@ -100,28 +84,28 @@ func (s *Store) Check(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter
 // nothing refers to go to the trash too, unless a context cannot be mended. Repair looks without a lock, and locks a
 // context to mend it. A second run does nothing. A context that cannot be mended comes with its id and an error, and
 // the others follow.
-func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) iter.Seq2[Repaired, error] {
-	return func(yield func(Repaired, error) bool) {
+func Repair(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) iter.Seq2[integrity.Repaired, error] {
+	return func(yield func(integrity.Repaired, error) bool) {
 		if s.ReadOnly && !o.DryRun {
-			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, ErrReadOnly))
+			yield(integrity.Repaired{}, engine.Wrap(engine.Error{Op: "repair", Path: s.Path()}, engine.ErrReadOnly))
 			return
 		}
-		c := s.newChecker(o)
+		c := newChecker(s, o)
 		stopped := false
-		report := func(r Repaired) bool {
+		report := func(r integrity.Repaired) bool {
 			stopped = stopped || !yield(r, nil)
 			return !stopped
 		}
-		if s.problem != nil {
-			f := s.brokenFile()
-			report(Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would rewrite it"})
+		if s.Problem() != nil {
+			f := brokenFile(s)
+			report(integrity.Repaired{Kind: f.Kind, Path: f.Path, Detail: f.Detail + "; would rewrite it"})
 		}
-		mend := func(mend func(context.Context, bool, func(Repaired) bool) (int, error)) {
+		mend := func(mend func(context.Context, bool, func(integrity.Repaired) bool) (int, error)) {
 			left, err := mend(ctx, o.DryRun, report)
 			c.done.Left += left
 			c.report()
 			if err != nil && !stopped {
-				stopped = !yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
+				stopped = !yield(integrity.Repaired{}, engine.Wrap(engine.Error{Op: "repair", Path: s.Path()}, err))
 			}
 		}
 		if len(ids) == 0 {
@@ -131,8 +115,8 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 		}
 		unread := false // the references of some context are unknown
 		err := c.each(ctx, ids, func(id uuid.UUID) error {
-			if name, ok := s.legacyAt(id); ok {
-				if c.legacy(id, name).Severity == SeverityError {
+			if name, ok := s.LegacyAt(id); ok {
+				if c.legacy(id, name).Severity == integrity.SeverityError {
 					c.done.Left++
 				}
 				return nil
@@ -147,7 +131,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			}
 			if err != nil && ctx.Err() == nil {
 				unread = true
-				stopped = !yield(Repaired{Context: id}, Wrap(Error{Op: "repair", Context: id}, err))
+				stopped = !yield(integrity.Repaired{Context: id}, engine.Wrap(engine.Error{Op: "repair", Context: id}, err))
 				err = nil
 			}
 			if stopped {
@@ -156,7 +140,7 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 			return err
 		})
 		if err != nil && !stopped {
-			yield(Repaired{}, Wrap(Error{Op: "repair", Path: s.path}, err))
+			yield(integrity.Repaired{}, engine.Wrap(engine.Error{Op: "repair", Path: s.Path()}, err))
 		} else if err == nil && len(ids) == 0 && !unread {
 			mend(c.store().RepairBlobs)
 		}
@@ -165,14 +149,14 @@ func (s *Store) Repair(ctx context.Context, ids []uuid.UUID, o CheckOptions) ite
 
 // checker is the state of one check or repair.
 type checker struct {
-	s        *Store
-	o        CheckOptions
+	s        *engine.Store
+	o        Options
 	payloads *integrity.Payloads
-	done     CheckProgress
+	done     Progress
 }
 
-func (s *Store) newChecker(o CheckOptions) *checker {
-	return &checker{s: s, o: o, payloads: &integrity.Payloads{Store: s.FS, Blobs: s.Blobs, Alone: s.blobsAlone}}
+func newChecker(s *engine.Store, o Options) *checker {
+	return &checker{s: s, o: o, payloads: &integrity.Payloads{Store: s.FS, Blobs: s.Blobs, Alone: s.BlobsAlone}}
 }
 
 // each calls f for each of the contexts, or without ids for all contexts of the store.
@@ -195,24 +179,18 @@ func (c *checker) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) e
 	if len(ids) > 0 {
 		return nil
 	}
-	for e, err := range c.s.entries() {
-		if err == nil && !e.folder && c.s.Legacy(e.id) == "" {
+	for e, err := range c.s.Entries() {
+		if err == nil && !e.Folder && c.s.Legacy(e.ID) == "" {
 			continue // not a legacy context
 		}
 		if err == nil {
-			err = one(e.id)
+			err = one(e.ID)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// WasRemoved reports whether a context was removed meanwhile: then nothing is wrong with it.
-func (s *Store) WasRemoved(id uuid.UUID) bool {
-	_, err := s.FS.Lstat(id.String())
-	return errors.Is(err, fs.ErrNotExist)
 }
 
 func (c *checker) report() {
@@ -222,10 +200,11 @@ func (c *checker) report() {
 }
 
 // legacy returns the finding for a legacy context in the store. A repair cannot mend damage in it.
-func (c *checker) legacy(id uuid.UUID, name string) Finding {
-	f := Finding{Context: id, Kind: integrity.KindLegacy, Severity: SeverityInfo, Path: name, Detail: "legacy context, not migrated"}
+func (c *checker) legacy(id uuid.UUID, name string) integrity.Finding {
+	f := integrity.Finding{Context: id, Kind: integrity.KindLegacy, Severity: integrity.SeverityInfo, Path: name}
+	f.Detail = "legacy context, not migrated"
 	if err := c.readLegacy(name); err != nil {
-		f.Severity, f.Detail = SeverityError, err.Error()
+		f.Severity, f.Detail = integrity.SeverityError, err.Error()
 	}
 	return f
 }
@@ -250,23 +229,21 @@ func (c *checker) readLegacy(name string) error {
 // withContext opens a context for f.
 func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) error {
 	s, before := c.s, c.done.Messages
-	dir, err := ctxfolder.Open(s.FS, s.id, id)
+	dir, err := ctxfolder.Open(s.FS, s.ID(), id)
 	if err != nil {
 		return err
 	}
-	ix := index.Open(index.FolderOf(s.id, id, dir.FS), index.Options{
-		Full: s.Options.fullLog(), Payloads: s.keepPayloads, Cut: (&Context{Dir: dir}).keepTail,
-	})
+	ix := s.IndexOf(dir)
 	defer ix.Close()
 	err = f(&integrity.Context{
-		Dir: dir, Index: ix, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.pause,
+		Dir: dir, Index: ix, Payloads: c.payloads, ReadData: c.o.ReadData, Wait: s.Options.LockTimeout, Pause: s.Options.Pause,
 		Progress: func(p integrity.Progress) {
 			c.done.Messages, c.done.Done, c.done.Of = before+p.Total, p.Messages, p.Of
 			c.report()
 		},
 	})
 	if errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
+		err = fmt.Errorf("%w: waited %v", engine.ErrLocked, s.Options.LockTimeout)
 	}
 	return errors.Join(err, dir.Close())
 }
@@ -274,4 +251,11 @@ func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) er
 // store returns the checker for what belongs to no single context.
 func (c *checker) store() *integrity.Store {
 	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData}
+}
+
+// brokenFile returns the finding about ctxdir.json.
+func brokenFile(s *engine.Store) integrity.Finding {
+	return integrity.Finding{
+		Kind: integrity.KindStore, Severity: integrity.SeverityError, Path: engine.StoreFile, Detail: s.FileProblem().Error(), Repairable: true,
+	}
 }

@@ -1,11 +1,11 @@
-package engine
+package archiving
 
 import (
 	"context"
-	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -18,14 +18,14 @@ type chosenLine struct {
 	bytes    int64 // the length of their envelopes
 }
 
-// chooseMessages selects what to archive of each line: messages up to a position.
-func (c *Context) chooseMessages(ctx context.Context, o ArchiveOptions) (map[uuid.UUID]*chosenLine, error) {
+// choose selects what to archive of each line: messages up to a position.
+func choose(ctx context.Context, c *engine.Context, o Options) (map[uuid.UUID]*chosenLine, error) {
 	m := c.Current()
-	spans, err := c.archivable(m, o.Branch)
+	spans, err := archivable(c, m, o.Branch)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.newest(m, o.KeepLast)
+	kept, err := newest(c, m, o.KeepLast)
 	if err != nil {
 		return nil, err
 	}
@@ -54,7 +54,7 @@ func (c *Context) chooseMessages(ctx context.Context, o ArchiveOptions) (map[uui
 				if err != nil {
 					return nil, err
 				}
-				if msg.Unavailable == nil && !timeOf(msg).Before(before) {
+				if msg.Unavailable == nil && !engine.TimeOf(msg).Before(before) {
 					break
 				}
 			}
@@ -70,7 +70,7 @@ func (c *Context) chooseMessages(ctx context.Context, o ArchiveOptions) (map[uui
 }
 
 // newest returns, for each line, the first position of the newest n messages that a branch shows.
-func (c *Context) newest(m *Metadata, n int64) (map[uuid.UUID]int64, error) {
+func newest(c *engine.Context, m *engine.Metadata, n int64) (map[uuid.UUID]int64, error) {
 	kept := map[uuid.UUID]int64{}
 	for i := 0; i < len(m.Branches) && n > 0; i++ {
 		end, err := c.End(m, m.Branches[i].Line)
@@ -90,16 +90,8 @@ func (c *Context) newest(m *Metadata, n int64) (map[uuid.UUID]int64, error) {
 	return kept, nil
 }
 
-// timeOf returns the time of a message, or else that of its commit.
-func timeOf(m *Message) time.Time {
-	if m.CreatedAt.IsZero() {
-		return m.StoredAt
-	}
-	return m.CreatedAt
-}
-
 // archivable returns the positions that a branch shows, or without a name those of all lines.
-func (c *Context) archivable(m *Metadata, name string) (spans []loader.Span, err error) {
+func archivable(c *engine.Context, m *engine.Metadata, name string) (spans []loader.Span, err error) {
 	if name != "" {
 		info, err := branch.Get(m, name)
 		if err != nil {

@@ -1,4 +1,5 @@
-package engine
+// Package origin keeps what the metadata of an imported context says about where it comes from: the member "import".
+package origin
 
 import (
 	"bytes"
@@ -7,15 +8,18 @@ import (
 	"slices"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 )
 
-// OriginKey is the member of the metadata that says where an imported context comes from.
-const OriginKey = "import"
+// Key is the member of the metadata that says where an imported context comes from.
+const Key = "import"
 
-// Members of the metadata's [OriginKey]: the id of the message whose text the title is, and of the erased one with which
+// ToolLabel is the label that names the program in which a conversation took place.
+const ToolLabel = "tool"
+
+// Members of the metadata's [Key]: the id of the message whose text the title is, and of the erased one with which
 // the title went.
 const (
 	TitleFromKey   = "title_from"
@@ -23,14 +27,14 @@ const (
 )
 
 // TitleFrom returns the id of the message from whose text an import made the title, uuid.Nil if there is none.
-func TitleFrom(m *Metadata) uuid.UUID { return originID(m, TitleFromKey) }
+func TitleFrom(m *context.Metadata) uuid.UUID { return idOf(m, TitleFromKey) }
 
 // TitleErased returns the id of the erased message from whose text the title had been made.
-func TitleErased(m *Metadata) uuid.UUID { return originID(m, titleErasedKey) }
+func TitleErased(m *context.Metadata) uuid.UUID { return idOf(m, titleErasedKey) }
 
-func originID(m *Metadata, key string) uuid.UUID {
-	var from Object
-	if from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey))) != nil {
+func idOf(m *context.Metadata, key string) uuid.UUID {
+	var from context.Object
+	if from.UnmarshalJSON(orEmpty(m.Extra.Get(Key))) != nil {
 		return uuid.Nil
 	}
 	id, err := uuid.Parse(from.Text(key))
@@ -42,9 +46,9 @@ func originID(m *Metadata, key string) uuid.UUID {
 
 // EraseTitle removes the title that an import made from a message. No import brings it back. A title that a person chose
 // stays.
-func EraseTitle(m *Metadata) {
-	var from Object
-	if from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey))) != nil {
+func EraseTitle(m *context.Metadata) {
+	var from context.Object
+	if from.UnmarshalJSON(orEmpty(m.Extra.Get(Key))) != nil {
 		return
 	}
 	if m.Title == from.Text("title") {
@@ -54,18 +58,18 @@ func EraseTitle(m *Metadata) {
 	from.Set(TitleFromKey, nil)
 	from.Set("title", nil)
 	if raw, err := from.MarshalJSON(); err == nil {
-		m.Extra.Set(OriginKey, raw)
+		m.Extra.Set(Key, raw)
 	}
 }
 
-// describe copies into the metadata what a history says about itself. It keeps what the metadata says already, except
+// Describe copies into the metadata what a history says about itself. It keeps what the metadata says already, except
 // what an earlier import said and a later state of the history says otherwise. It reports whether anything changed;
 // stored says that the import stored messages.
-func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
-	var from Object
-	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get(OriginKey)))
-	older := info.Replaces && info.StateAt.Before(originTime(&from, "state_at")) // than the state imported before
-	set := func(o *Object, key string, value json.RawMessage, replace bool) {
+func Describe(m *context.Metadata, info importer.Info, stored bool) (changed bool) {
+	var from context.Object
+	_ = from.UnmarshalJSON(orEmpty(m.Extra.Get(Key)))
+	older := info.Replaces && info.StateAt.Before(timeOf(&from, "state_at")) // than the state imported before
+	set := func(o *context.Object, key string, value json.RawMessage, replace bool) {
 		now := o.Get(key)
 		if now == nil || replace && !older && !bytes.Equal(now, value) {
 			o.Set(key, value)
@@ -106,10 +110,10 @@ func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 		}
 	}
 	setTime("created_at", info.CreatedAt, false)
-	setTime("updated_at", info.UpdatedAt, info.UpdatedAt.After(originTime(&from, "updated_at")))
+	setTime("updated_at", info.UpdatedAt, info.UpdatedAt.After(timeOf(&from, "updated_at")))
 	setTime("state_at", info.StateAt, true)
 	if info.Extra != nil {
-		var stated, extra Object
+		var stated, extra context.Object
 		_ = stated.UnmarshalJSON(info.Extra)
 		_ = extra.UnmarshalJSON(orEmpty(from.Get("extra")))
 		for _, member := range stated.Members() {
@@ -122,37 +126,30 @@ func describe(m *Metadata, info importer.Info, stored bool) (changed bool) {
 	if changed = changed || stored; changed {
 		from.Set("at", quoted(time.Now().UTC().Format(time.RFC3339Nano)))
 		if raw, err := from.MarshalJSON(); err == nil {
-			m.Extra.Set(OriginKey, raw)
+			m.Extra.Set(Key, raw)
 		}
 	}
 	return changed
 }
 
-// useOriginTimes gives the row of an imported context the times of its messages in place of those of the import.
-// newest is the time at which the newest message was stored: one that came after the import counts.
-func useOriginTimes(m *Metadata, newest time.Time, sum *Summary) {
-	raw := m.Extra.Get(OriginKey)
-	if raw == nil {
-		return
-	}
-	var from Object
-	if from.UnmarshalJSON(raw) != nil {
-		return
-	}
-	if at := originTime(&from, "created_at"); !at.IsZero() {
-		sum.CreatedAt = at
-	}
-	updated, imported := originTime(&from, "updated_at"), originTime(&from, "at")
-	switch {
-	case updated.IsZero() || imported.IsZero():
-	case newest.After(imported):
-		sum.UpdatedAt = newest
-	default:
-		sum.UpdatedAt = updated
-	}
+// Times are the times that the metadata of an imported context has; zero for what it does not say.
+type Times struct {
+	Created  time.Time // of the conversation's first message
+	Updated  time.Time // of its last one
+	State    time.Time // of the state that was imported, where a history has several
+	Imported time.Time
 }
 
-func originTime(o *Object, key string) time.Time {
+// TimesOf returns the times of an imported context.
+func TimesOf(m *context.Metadata) Times {
+	var from context.Object
+	if from.UnmarshalJSON(orEmpty(m.Extra.Get(Key))) != nil {
+		return Times{}
+	}
+	return Times{timeOf(&from, "created_at"), timeOf(&from, "updated_at"), timeOf(&from, "state_at"), timeOf(&from, "at")}
+}
+
+func timeOf(o *context.Object, key string) time.Time {
 	at, err := time.Parse(time.RFC3339Nano, o.Text(key))
 	if err != nil {
 		return time.Time{}
@@ -161,7 +158,7 @@ func originTime(o *Object, key string) time.Time {
 }
 
 func quoted(s string) json.RawMessage {
-	var o ctxfolder.Object
+	var o context.Object
 	o.SetText("text", s)
 	return o.Get("text")
 }

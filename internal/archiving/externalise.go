@@ -1,4 +1,4 @@
-package engine
+package archiving
 
 import (
 	"bytes"
@@ -8,29 +8,23 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 )
 
-// ExternaliseResult is the effect of a threshold on the messages of a context, real or in a dry run.
-type ExternaliseResult struct {
-	Messages int64 // changed
-	Before   int64 // bytes of their message files
-	After    int64
-}
-
-// Externalise applies a text threshold, as of [WithTextThreshold], to stored messages, including those of removed
+// Externalise applies a text threshold, as of [engine.WithTextThreshold], to stored messages, including those of removed
 // branches. It does not read binary payloads, nor texts that stay long enough. It takes a message that was edited by
 // hand as it is now. It leaves alone unavailable messages, those that need an unavailable payload, and those whose
-// payloads together are too large ([MaxAttachmentBytes], [WithMemoryLimit]). An interruption leaves each message in one
+// payloads together are too large ([engine.MaxAttachmentBytes], [engine.WithMemoryLimit]). An interruption leaves each message in one
 // form or the other; a second call continues. With dryRun it only counts.
-func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ExternaliseResult, error) {
-	e := externaliser{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: BlobHold{Store: c.Store}}
-	err := c.use(func() error {
-		err := c.refresh(ctx)
+func Externalise(ctx context.Context, c *engine.Context, threshold int64, dryRun bool) (Result, error) {
+	e := externaliser{c: c, policy: blob.Policy{Text: threshold}, dryRun: dryRun, blobs: engine.BlobHold{Store: c.Store}}
+	e.done.Context = c.Dir.ID
+	_, err := engine.Use(c, func() (struct{}, error) {
+		err := c.Refresh(ctx)
 		if err == nil && c.Store.ReadOnly && !dryRun {
-			err = ErrReadOnly
+			err = engine.ErrReadOnly
 		}
 		if err == nil {
 			err = e.run(ctx)
@@ -38,22 +32,22 @@ func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool)
 		if !dryRun {
 			c.Wrote()
 		}
-		return err
+		return struct{}{}, err
 	})
-	return e.done, Wrap(Error{Op: "externalise", Context: c.Dir.ID}, err)
+	return e.done, engine.Wrap(engine.Error{Op: "externalise", Context: c.Dir.ID}, err)
 }
 
 type externaliser struct {
-	c      *Context
+	c      *engine.Context
 	policy blob.Policy
 	dryRun bool
-	blobs  BlobHold
-	done   ExternaliseResult
+	blobs  engine.BlobHold
+	done   Result
 }
 
 // newForm is a message in its new form.
 type newForm struct {
-	PendingMessage
+	engine.PendingMessage
 	entry index.Entry // of the version it was made from
 }
 
@@ -93,9 +87,9 @@ func (e *externaliser) runBatch(ctx context.Context, line ctxfolder.Line, from i
 			return err
 		}
 		r := newForm{entry: entry}
-		var unavailable *UnavailableError
+		var unavailable *engine.UnavailableError
 		switch err := e.rewrite(ctx, m, &r.PendingMessage); {
-		case m.Unavailable != nil || errors.As(err, &unavailable) || errors.Is(err, ErrTooLarge):
+		case m.Unavailable != nil || errors.As(err, &unavailable) || errors.Is(err, engine.ErrTooLarge):
 			continue
 		case err != nil:
 			return err
@@ -112,7 +106,7 @@ func (e *externaliser) runBatch(ctx context.Context, line ctxfolder.Line, from i
 		}
 		return nil
 	}
-	return e.c.Write(ctx, func(m *Metadata) error {
+	return e.c.Write(ctx, func(m *engine.Metadata) error {
 		now, ok := m.Line(line.ID)
 		if !ok {
 			return nil // the line went with its branch
@@ -122,35 +116,35 @@ func (e *externaliser) runBatch(ctx context.Context, line ctxfolder.Line, from i
 	})
 }
 
-func (x *ExternaliseResult) add(before *index.Entry, after int64) {
+func (x *Result) add(before *index.Entry, after int64) {
 	x.Messages++
 	x.Before += before.Size
 	x.After += after
 }
 
 // rewrite makes the new form of a message. Body is the present stored form.
-func (e *externaliser) rewrite(ctx context.Context, m *Message, d *PendingMessage) error {
+func (e *externaliser) rewrite(ctx context.Context, m *engine.Message, d *engine.PendingMessage) error {
 	if m.Unavailable != nil {
 		return nil
 	}
 	d.Body = m.Stored
 	left := e.c.Store.Options.Memory
-	get := func(ref Payload) ([]byte, error) {
+	get := func(ref engine.Payload) ([]byte, error) {
 		if ref.Size > left {
-			return nil, ErrMemoryLimit
+			return nil, engine.ErrMemoryLimit
 		}
 		left -= ref.Size
 		return m.Payload(ref)
 	}
 	put := func(payload []byte) (blob.Sum, error) { return blob.SumOf(payload), nil }
 	if !e.dryRun {
-		put = e.c.Store.put(d, func() error { return e.blobs.Hold(ctx) })
+		put = e.c.Store.PutPayload(d, func() error { return e.blobs.Hold(ctx) })
 	}
 	stored, refs, err := blob.Reexternalise(m.Stored, e.policy, get, put)
 	d.Stored, d.Refs = stored, len(refs)
-	d.payloadBytes = 0
+	d.PayloadBytes = 0
 	for _, ref := range refs { // unchanged references count too
-		err = errors.Join(err, d.count(ref.Size))
+		err = errors.Join(err, d.Count(ref.Size))
 	}
 	return err
 }
@@ -161,10 +155,9 @@ func (e *externaliser) rewrite(ctx context.Context, m *Message, d *PendingMessag
 // Crash order: as for a replacement. The old version has the same body, so it does not go to the trash.
 func (e *externaliser) replace(span loader.Span, changed []newForm) error {
 	c := e.c
-	var items []Item
-	var envelopes []*message.Envelope
+	var items []engine.Item
 	added := map[blob.Sum]bool{}
-	var counted ExternaliseResult
+	var counted Result
 	for i := range changed {
 		r := &changed[i]
 		now, err := c.Index.Entries(span.Line, r.entry.Position, r.entry.Position+1)
@@ -182,22 +175,22 @@ func (e *externaliser) replace(span loader.Span, changed []newForm) error {
 			continue // edited by hand meanwhile
 		}
 		env.Body, env.Payloads, env.StoredAt = r.Stored, r.Refs, r.entry.Next()
-		items = c.addPayloads(items, r.Payloads, added)
+		items = c.AddPayloads(items, r.Payloads, added)
 		raw := env.AppendTo(nil)
-		items = append(items, MessageItem(journal.Replace, env, raw, r.entry.Size))
-		envelopes = append(envelopes, env)
+		items = append(items, engine.MessageItem(journal.Replace, env, raw, r.entry.Size))
 		counted.add(&r.entry, int64(len(raw)))
 	}
 	if len(items) == 0 {
 		return nil
 	}
-	if err := c.commit(items); err != nil {
+	if err := c.CommitItems(items); err != nil {
 		return err
 	}
 	e.done.Messages, e.done.Before, e.done.After = e.done.Messages+counted.Messages, e.done.Before+counted.Before, e.done.After+counted.After
-	for _, env := range envelopes {
-		// A missing file is no error: readers take the version from the log.
-		_ = c.Dir.ReplaceMessage(span.Folder, env.ID, env.AppendTo(nil), env.StoredAt)
+	for i := range items {
+		if env := items[i].Envelope; env != nil {
+			c.Superseded(engine.Place{Span: span, Entry: index.Entry{Position: env.Position}}, nil, env, items[i].Body)
+		}
 	}
 	return nil
 }

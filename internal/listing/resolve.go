@@ -1,13 +1,13 @@
-package engine
+package listing
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
@@ -20,43 +20,43 @@ func MatchesID(part string, id uuid.UUID) bool {
 
 // Resolve returns the context, also a legacy one, that ref names: a full id, an external id, a kind and an external id
 // with a slash between them, or a unique part of an id (see [MatchesID]). An external id without a kind also names a
-// context of any kind, if only one has it. Resolve fails with [ErrNotExist], whatever ref looks like, with
-// [ErrInvalid] for an empty text, or with an [*AmbiguousError] that lists the candidates.
+// context of any kind, if only one has it. Resolve fails with [engine.ErrNotExist], whatever ref looks like, with
+// [engine.ErrInvalid] for an empty text, or with an [*AmbiguousError] that lists the candidates.
 //
 // It derives an id from ref before it reads the store's folder, and reads the folder before the contexts.
-func (s *Store) Resolve(ref string) (uuid.UUID, error) {
-	id, err := s.resolve(ref)
-	return id, Wrap(Error{Op: "find", Path: s.path}, err)
+func (l *Lister) Resolve(ref string) (uuid.UUID, error) {
+	id, err := l.resolve(ref)
+	return id, engine.Wrap(engine.Error{Op: "find", Path: l.s.Path()}, err)
 }
 
-func (s *Store) resolve(ref string) (uuid.UUID, error) {
+func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		if s.isThere(id) {
+		if l.isThere(id) {
 			return id, nil
 		}
-		return uuid.Nil, fmt.Errorf("%w: context %s", ErrNotExist, ref)
+		return uuid.Nil, fmt.Errorf("%w: context %s", engine.ErrNotExist, ref)
 	}
 	if ref == "" {
-		return uuid.Nil, fmt.Errorf("%w: an empty text names no context", ErrInvalid)
+		return uuid.Nil, fmt.Errorf("%w: an empty text names no context", engine.ErrInvalid)
 	}
-	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !s.isThere(id) })
+	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !l.isThere(id) })
 	part := strings.ToLower(ref)
 	isPart := strings.Trim(part, "0123456789abcdef-") == ""
 	if len(found) == 0 && isPart {
-		for e, err := range s.entries() {
+		for e, err := range l.s.Entries() {
 			if err != nil {
 				return uuid.Nil, err
 			}
-			if !MatchesID(part, e.id) || slices.Contains(found, e.id) {
+			if !MatchesID(part, e.ID) || slices.Contains(found, e.ID) {
 				continue
 			}
-			if _, ok := s.legacyAt(e.id); e.folder || ok {
-				found = append(found, e.id)
+			if e.Folder || l.s.Legacy(e.ID) != "" {
+				found = append(found, e.ID)
 			}
 		}
 	}
 	if len(found) == 0 {
-		all, err := s.summaries(context.Background(), nil)
+		all, err := l.summaries(context.Background(), nil)
 		if err != nil {
 			return uuid.Nil, err
 		}
@@ -73,9 +73,9 @@ func (s *Store) resolve(ref string) (uuid.UUID, error) {
 		slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		return uuid.Nil, &AmbiguousError{ref, found, "contexts"}
 	case isPart:
-		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id is equal to it", ErrNotExist, ref)
+		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id is equal to it", engine.ErrNotExist, ref)
 	}
-	return uuid.Nil, fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", ErrNotExist, ref)
+	return uuid.Nil, fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", engine.ErrNotExist, ref)
 }
 
 // DerivedIDs returns the ids that contexts have whose external id, or kind and external id with a slash between them, is
@@ -89,43 +89,17 @@ func DerivedIDs(ref string) []uuid.UUID {
 }
 
 // isThere reports whether a context or legacy context is at its path, or gets there right now.
-func (s *Store) isThere(id uuid.UUID) bool {
-	if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
+func (l *Lister) isThere(id uuid.UUID) bool {
+	if info, err := l.s.FS.Lstat(id.String()); err == nil && info.IsDir() {
 		return true
 	}
-	if _, ok := s.legacyAt(id); ok {
+	if l.s.Legacy(id) != "" {
 		return true
 	}
 	// Another process may be publishing the context right now.
-	_ = s.settle(context.Background(), id)
-	info, err := s.FS.Lstat(id.String())
+	_ = l.s.Settle(context.Background(), id)
+	info, err := l.s.FS.Lstat(id.String())
 	return err == nil && info.IsDir()
-}
-
-// OpenOrCreate opens the context with the kind and the external id of m, or creates it with m. Several processes that
-// call it at once get the same context. It fails with [ErrInvalid] without an external id.
-func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) {
-	c, err := s.openOrCreate(ctx, m)
-	return c, Wrap(Error{Op: "open", Context: m.ID}, err)
-}
-
-func (s *Store) openOrCreate(ctx context.Context, m Metadata) (c *Context, err error) {
-	if m.ExternalID == "" {
-		return nil, fmt.Errorf("%w: no external id", ErrInvalid)
-	}
-	if err := m.TakeExternalID(); err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
-	}
-	const attempts = 10 // others may create and remove it meanwhile
-	for range attempts {
-		if c, err = s.Context(ctx, m.ID); !errors.Is(err, ErrNotExist) {
-			return c, err
-		}
-		if c, err = s.Create(ctx, m); !errors.Is(err, ErrExist) {
-			return c, err
-		}
-	}
-	return nil, err
 }
 
 // AmbiguousError is the error of a partial id that matches several contexts, or several items in trash.

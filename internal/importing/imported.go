@@ -1,4 +1,4 @@
-package engine
+package importing
 
 import (
 	"bytes"
@@ -15,24 +15,25 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
 const (
-	importsFile    = DerivedFolder + "/imports.json"
+	importsFile    = engine.DerivedFolder + "/imports.json"
 	importsVersion = "imports/1"
 	maxImports     = 1 << 16  // histories in the file
 	maxImportsFile = 64 << 20 // its size, in bytes
 )
 
-// Imports is the cache of the histories that the store holds completely: derived/imports.json. It has checksums, ids and
+// Cache is the cache of the histories that the store holds completely: derived/imports.json. It has checksums, ids and
 // numbers of commits, and no text. Its loss costs one more reading of each history. A history counts as imported while
 // no commit followed that import in any context which it fed: after an append, a rewind, a removal or a restored backup
-// the import reads it again. Imports implements [importer.Known].
-type Imports struct {
-	s     *Store
+// the import reads it again. Cache implements [importer.Known].
+type Cache struct {
+	of    *Store
 	mu    sync.Mutex
 	all   map[string]importedHistory // as read, by the checksum of the path, in hexadecimal digits
 	noted map[string]notedHistory    // by this process
@@ -63,13 +64,13 @@ type importedContext struct {
 	Chain uint64    `json:"chain,string"`
 }
 
-// Imports reads the cache. A missing, damaged or foreign one is empty.
-func (s *Store) Imports() *Imports {
-	return &Imports{s: s, all: s.readImports(), noted: map[string]notedHistory{}}
+// Cache reads the cache. A missing, damaged or foreign one is empty.
+func (s *Store) Cache() *Cache {
+	return &Cache{of: s, all: readImports(s.s), noted: map[string]notedHistory{}}
 }
 
 // readImports returns the content of the file, whose first line is the checksum of the others.
-func (s *Store) readImports() map[string]importedHistory {
+func readImports(s *engine.Store) map[string]importedHistory {
 	empty := map[string]importedHistory{}
 	if s.IsForgetting() {
 		return empty
@@ -83,14 +84,14 @@ func (s *Store) readImports() map[string]importedHistory {
 		return empty
 	}
 	var x importsContent
-	if json.Unmarshal(content, &x) != nil || x.Version != importsVersion || x.Store != s.id || x.All == nil {
+	if json.Unmarshal(content, &x) != nil || x.Version != importsVersion || x.Store != s.ID() || x.All == nil {
 		return empty
 	}
 	return x.All
 }
 
 // Has implements [importer.Known].
-func (i *Imports) Has(ctx context.Context, h importer.History) bool {
+func (i *Cache) Has(ctx context.Context, h importer.History) bool {
 	key := hex.EncodeToString(h.Path[:])
 	i.mu.Lock()
 	x, ok := i.all[key]
@@ -101,7 +102,7 @@ func (i *Imports) Has(ctx context.Context, h importer.History) bool {
 	noted := notedHistory{x.State, map[uuid.UUID]int{}}
 	for _, left := range x.Contexts {
 		is := journal.Spot{Seq: left.Seq, Chain: left.Chain}
-		err := i.s.Use(ctx, left.ID, func(c *Context) error {
+		err := i.of.s.Use(ctx, left.ID, func(c *engine.Context) error {
 			if at, err := c.Index.At(); err != nil || c.Legacy() != "" || at != is {
 				return errors.Join(errAnotherCommit, err)
 			}
@@ -110,7 +111,7 @@ func (i *Imports) Has(ctx context.Context, h importer.History) bool {
 		if err != nil {
 			return false
 		}
-		noted.contexts[left.ID] = i.s.imported.join(left.ID, is)
+		noted.contexts[left.ID] = i.of.left.join(left.ID, is)
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -123,10 +124,10 @@ func (i *Imports) Has(ctx context.Context, h importer.History) bool {
 var errAnotherCommit = errors.New("there was another commit since the import")
 
 // Note implements [importer.Known].
-func (i *Imports) Note(h importer.History, contexts []uuid.UUID) {
+func (i *Cache) Note(h importer.History, contexts []uuid.UUID) {
 	x := notedHistory{hex.EncodeToString(h.State[:]), map[uuid.UUID]int{}}
 	for _, id := range contexts {
-		x.contexts[id] = i.s.imported.of(id).run
+		x.contexts[id] = i.of.left.of(id).run
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -134,10 +135,10 @@ func (i *Imports) Note(h importer.History, contexts []uuid.UUID) {
 }
 
 // resolve returns a noted history with the present commits of its contexts. ok is false if another writer changed one.
-func (x *notedHistory) resolve(spots *importedSpots) (h importedHistory, ok bool) {
+func (x *notedHistory) resolve(left *spots) (h importedHistory, ok bool) {
 	h.State = x.state
 	for id, run := range x.contexts {
-		is := spots.of(id)
+		is := left.of(id)
 		if is.run != run || is.at.Seq == 0 {
 			return h, false
 		}
@@ -150,16 +151,16 @@ func (x *notedHistory) resolve(spots *importedSpots) (h importedHistory, ok bool
 // Save writes what was noted since the last call, beside what other processes wrote.
 //
 // Crash order: everything that it names is durable. The file is replaced as a whole.
-func (i *Imports) Save() error {
+func (i *Cache) Save() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.fresh || i.s.ReadOnly || i.s.IsForgetting() {
+	if !i.fresh || i.of.s.ReadOnly || i.of.s.IsForgetting() {
 		return nil
 	}
-	all, changed := i.s.readImports(), false
+	all, changed := readImports(i.of.s), false
 	for key, x := range i.noted {
 		old, had := all[key]
-		switch h, ok := x.resolve(i.s.imported); {
+		switch h, ok := x.resolve(&i.of.left); {
 		case ok:
 			changed = changed || old.State != h.State || !slices.Equal(old.Contexts, h.Contexts)
 			all[key], i.all[key] = h, h
@@ -178,42 +179,42 @@ func (i *Imports) Save() error {
 		}
 		delete(all, key)
 	}
-	content, err := json.Marshal(importsContent{importsVersion, i.s.id, all})
+	content, err := json.Marshal(importsContent{importsVersion, i.of.s.ID(), all})
 	if err != nil {
 		return err
 	}
-	if err := i.s.FS.Mkdir(DerivedFolder); err != nil && !errors.Is(err, fs.ErrExist) {
+	if err := i.of.s.FS.Mkdir(engine.DerivedFolder); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
 	sum := sha256.Sum256(content)
-	if err := i.s.FS.Replace(importsFile, slices.Concat([]byte(hex.EncodeToString(sum[:])+"\n"), content)); err != nil {
+	if err := i.of.s.FS.Replace(importsFile, slices.Concat([]byte(hex.EncodeToString(sum[:])+"\n"), content)); err != nil {
 		return fmt.Errorf("%s: %w", importsFile, err)
 	}
 	i.fresh = false
 	return nil
 }
 
-// importedSpots are the commits at which imports of this process left contexts.
-type importedSpots struct {
+// spots are the commits at which imports of this process left contexts.
+type spots struct {
 	mu  sync.Mutex
-	all map[uuid.UUID]importedSpot
+	all map[uuid.UUID]spot
 }
 
-// importedSpot is the commit at which a run of imports left a context. A run ends when another writer changes the
+// spot is the commit at which a run of imports left a context. A run ends when another writer changes the
 // context: then the histories of the run have to be read again.
-type importedSpot struct {
+type spot struct {
 	run int
 	at  journal.Spot // zero if it is not known
 }
 
-func (i *importedSpots) of(id uuid.UUID) importedSpot {
+func (i *spots) of(id uuid.UUID) spot {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.all[id]
 }
 
 // advance notes that an import found a context at one commit, and left it at another one.
-func (i *importedSpots) advance(id uuid.UUID, from, to journal.Spot) {
+func (i *spots) advance(id uuid.UUID, from, to journal.Spot) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	is := i.all[id]
@@ -222,13 +223,13 @@ func (i *importedSpots) advance(id uuid.UUID, from, to journal.Spot) {
 	}
 	is.at = to
 	if i.all == nil {
-		i.all = map[uuid.UUID]importedSpot{}
+		i.all = map[uuid.UUID]spot{}
 	}
 	i.all[id] = is
 }
 
 // join returns the run that left a context at a commit.
-func (i *importedSpots) join(id uuid.UUID, at journal.Spot) int {
+func (i *spots) join(id uuid.UUID, at journal.Spot) int {
 	if i.of(id).at != at {
 		i.advance(id, journal.Spot{}, at)
 	}
@@ -275,4 +276,4 @@ func (v *conversation) holds(name string, length int64) {
 	v.lines[name] = importedLine{v.lines[name].line, length}
 }
 
-var _ importer.Known = (*Imports)(nil)
+var _ importer.Known = (*Cache)(nil)
