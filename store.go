@@ -27,11 +27,11 @@ import (
 	"iter"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/ctxdir/ctxdir/internal/importing"
 	"github.com/ctxdir/ctxdir/internal/listing"
-	"github.com/ctxdir/ctxdir/internal/trash"
 	"github.com/google/uuid"
 )
 
@@ -101,7 +101,7 @@ type StoreInfo struct {
 
 // Info describes the store.
 func (s *Store) Info() StoreInfo {
-	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), trash.LastCollection(s.e), wrap(s.e.Problem())}
+	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), collected.Last(s.e), wrap(s.e.Problem())}
 }
 
 // Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",

@@ -9,6 +9,8 @@ import (
 	"slices"
 	"strconv"
 	"time"
+
+	"github.com/ctxdir/ctxdir/internal/object"
 )
 
 // A change is the difference between a revision of the metadata and the next one: an object with the members of the
@@ -34,13 +36,13 @@ func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
 	if next.Revision != m.Revision+1 || m.Extra.Get(changeOf) != nil || next.Extra.Get(changeOf) != nil {
 		return nil, nil
 	}
-	w, was := objectWriter{make([]byte, 0, 1<<10)}, objectWriter{make([]byte, 0, 1<<10)}
-	w.begin()
-	w.key(changeOf)
-	w.begin()
-	w.number("revision", m.Revision)
-	w.time("updated_at", m.UpdatedAt)
-	w.end()
+	w, was := object.Writer{B: make([]byte, 0, 1<<10)}, object.Writer{B: make([]byte, 0, 1<<10)}
+	w.Begin()
+	w.Key(changeOf)
+	w.Begin()
+	w.Number("revision", m.Revision)
+	w.Time("updated_at", m.UpdatedAt)
+	w.End()
 	for _, member := range metadataMembers {
 		switch member.key {
 		case "branches":
@@ -50,35 +52,35 @@ func (m *Metadata) Change(next *Metadata) (json.RawMessage, error) {
 		case "removed":
 			writeSplice(&w, member.key, m.Removed, next.Removed, Removed.equal, Removed.write)
 		default:
-			was.b = append(was.b[:0], '{')
+			was.B = append(was.B[:0], '{')
 			member.write(m, &was)
-			w.differing(member.key, was.b[1:], func() { member.write(next, &w) })
+			writeDiffering(&w, member.key, was.B[1:], func() { member.write(next, &w) })
 		}
 	}
-	for _, x := range next.Extra.members {
+	for _, x := range next.Extra.Members() {
 		if value := m.Extra.Get(x.Key); value == nil || !sameJSON(value, x.Value) {
-			w.value(x.Key, x.Value)
+			w.Value(x.Key, x.Value)
 		}
 	}
-	for _, x := range m.Extra.members {
+	for _, x := range m.Extra.Members() {
 		if next.Extra.Get(x.Key) == nil {
-			w.raw(x.Key, "null")
+			w.Raw(x.Key, "null")
 		}
 	}
-	w.end()
+	w.End()
 	next.check = false
-	return w.b, nil
+	return w.B, nil
 }
 
-// differing adds a member as write does, unless was is the same one; null stands for a member that write does not add.
-func (w *objectWriter) differing(key string, was []byte, write func()) {
-	start := len(w.b)
+// writeDiffering adds a member as write does, unless was is the same one; null stands for a member that write does not add.
+func writeDiffering(w *object.Writer, key string, was []byte, write func()) {
+	start := len(w.B)
 	write()
-	switch now := bytes.TrimPrefix(w.b[start:], []byte(",")); {
+	switch now := bytes.TrimPrefix(w.B[start:], []byte(",")); {
 	case bytes.Equal(was, now):
-		w.b = w.b[:start]
+		w.B = w.B[:start]
 	case len(now) == 0:
-		w.raw(key, "null")
+		w.Raw(key, "null")
 	}
 }
 
@@ -105,7 +107,7 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 		return nil, err
 	}
 	var of origin
-	if err := c.take(changeOf, &of); err != nil {
+	if err := c.Take(changeOf, &of); err != nil {
 		return nil, err
 	}
 	if of.Revision != m.Revision || !of.UpdatedAt.Equal(m.UpdatedAt) {
@@ -113,15 +115,15 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 	}
 	next := *m
 	for _, f := range next.fields() {
-		value := c.Get(f.key)
+		value := c.Get(f.Key)
 		if value == nil {
 			continue
 		}
-		reflect.ValueOf(f.into).Elem().SetZero() // m keeps what next shares with it
+		reflect.ValueOf(f.Into).Elem().SetZero() // m keeps what next shares with it
 		if string(value) == "null" {
-			c.Set(f.key, nil)
-		} else if err := c.take(f.key, f.into); err != nil {
-			return nil, fmt.Errorf("%q: %w", f.key, err)
+			c.Set(f.Key, nil)
+		} else if err := c.Take(f.Key, f.Into); err != nil {
+			return nil, fmt.Errorf("%q: %w", f.Key, err)
 		}
 	}
 	if next.ID != m.ID || next.Revision != m.Revision+1 {
@@ -132,7 +134,7 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 		splice(&c, "lines", &next.Lines, parseRow[Line]),
 		splice(&c, "removed", &next.Removed, parseRow[Removed]),
 	)
-	for _, x := range c.members {
+	for _, x := range c.Members() {
 		if string(x.Value) == "null" {
 			x.Value = nil
 		}
@@ -145,7 +147,7 @@ func (l Line) equal(other Line) bool { return l == other }
 
 func (b Branch) equal(other Branch) bool {
 	return b.Name == other.Name && b.Line == other.Line && sameJSON(b.SystemPrompt, other.SystemPrompt) &&
-		slices.EqualFunc(b.Extra.members, other.Extra.members, func(x, y Member) bool { return x.Key == y.Key && sameJSON(x.Value, y.Value) })
+		slices.EqualFunc(b.Extra.Members(), other.Extra.Members(), func(x, y Member) bool { return x.Key == y.Key && sameJSON(x.Value, y.Value) })
 }
 
 func (r Removed) equal(other Removed) bool {
@@ -154,7 +156,7 @@ func (r Removed) equal(other Removed) bool {
 
 // writeSplice writes the change of a table, unless there is none.
 func writeSplice[T any](
-	w *objectWriter, table string, before, after []T, equal func(T, T) bool, write func(T, *objectWriter),
+	w *object.Writer, table string, before, after []T, equal func(T, T) bool, write func(T, *object.Writer),
 ) {
 	from := 0
 	for from < min(len(before), len(after)) && equal(before[from], after[from]) {
@@ -168,17 +170,17 @@ func writeSplice[T any](
 	if len(rows) == 0 && len(after) == len(before) {
 		return
 	}
-	w.key(table)
-	w.b = append(w.b, '[')
-	w.b = append(strconv.AppendInt(w.b, int64(from), 10), ',')
-	w.b = strconv.AppendInt(w.b, int64(len(before)-behind-from), 10)
+	w.Key(table)
+	w.B = append(w.B, '[')
+	w.B = append(strconv.AppendInt(w.B, int64(from), 10), ',')
+	w.B = strconv.AppendInt(w.B, int64(len(before)-behind-from), 10)
 	for _, row := range rows {
-		w.b = append(w.b, ',')
-		w.begin()
+		w.B = append(w.B, ',')
+		w.Begin()
 		write(row, w)
-		w.end()
+		w.End()
 	}
-	w.b = append(w.b, ']')
+	w.B = append(w.B, ']')
 }
 
 // splice takes the change of a table out of c, and applies it.
@@ -187,7 +189,7 @@ func splice[T any](c *Object, key string, table *[]T, parse func(json.RawMessage
 	if c.Get(key) == nil {
 		return nil
 	}
-	if err := c.take(key, &elements); err != nil {
+	if err := c.Take(key, &elements); err != nil {
 		return fmt.Errorf("%q: %w", key, err)
 	}
 	if len(elements) < 2 {
@@ -225,7 +227,9 @@ func parseBranch(raw json.RawMessage) (b Branch, err error) {
 
 // branchOf takes the branch out of an object.
 func branchOf(o Object) (b Branch, err error) {
-	err = o.takeAll(field{"name", &b.Name}, field{"line", &b.Line}, field{"system_prompt", &b.SystemPrompt})
+	err = o.TakeAll([]object.Field{
+		{Key: "name", Into: &b.Name}, {Key: "line", Into: &b.Line}, {Key: "system_prompt", Into: &b.SystemPrompt},
+	}...)
 	b.Extra = o
 	return b, err
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
@@ -68,7 +69,8 @@ func TestChange(t *testing.T) {
 		sorted := func(m *Metadata) []byte { // a member that is new comes last
 			m = m.Clone()
 			for _, o := range []*Object{&m.Extra} {
-				o.members = slices.SortedFunc(slices.Values(o.members), func(a, b Member) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) })
+				byKey := func(a, b Member) int { return bytes.Compare([]byte(a.Key), []byte(b.Key)) }
+				*o = object.New(slices.SortedFunc(slices.Values(o.Members()), byKey))
 			}
 			return RawMetadata(m)
 		}

@@ -358,7 +358,7 @@ func (m *Metadata) committable(was *Metadata) error {
 	if err := m.validateAfter(was); err != nil {
 		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
-	for _, x := range m.Extra.members { // a repeated member would replace the engine's
+	for _, x := range m.Extra.Members() { // a repeated member would replace the engine's
 		known := func(k metadataMember) bool { return k.key == x.Key }
 		if x.Key == "ctxdir" || x.Key == sumsMember || slices.ContainsFunc(metadataMembers, known) {
 			return fmt.Errorf("%w: refused to write a second %q as an unknown member", ErrMetadata, x.Key)

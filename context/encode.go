@@ -6,89 +6,90 @@ import (
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/google/uuid"
 )
 
 // metadataMembers are the known members besides ctxdir, in the order in which they are written. Each writes key and value,
 // or nothing where it has no value.
 var metadataMembers = []metadataMember{
-	{"id", func(m *Metadata, w *objectWriter) { w.id("id", m.ID) }},
-	{"parent_id", func(m *Metadata, w *objectWriter) {
+	{"id", func(m *Metadata, w *object.Writer) { w.ID("id", m.ID) }},
+	{"parent_id", func(m *Metadata, w *object.Writer) {
 		if m.ParentID == uuid.Nil {
-			w.raw("parent_id", "null")
+			w.Raw("parent_id", "null")
 		} else {
-			w.id("parent_id", m.ParentID)
+			w.ID("parent_id", m.ParentID)
 		}
 	}},
-	{"title", func(m *Metadata, w *objectWriter) { w.text("title", m.Title) }},
-	{"labels", func(m *Metadata, w *objectWriter) { w.object("labels", m.Labels) }},
-	{"kind", func(m *Metadata, w *objectWriter) { w.optional("kind", m.Kind) }},
-	{"external_id", func(m *Metadata, w *objectWriter) { w.optional("external_id", m.ExternalID) }},
-	{"config", func(m *Metadata, w *objectWriter) {
-		w.key("config")
-		w.b = m.Config.appendTo(w.b)
+	{"title", func(m *Metadata, w *object.Writer) { w.Text("title", m.Title) }},
+	{"labels", func(m *Metadata, w *object.Writer) { w.Object("labels", m.Labels) }},
+	{"kind", func(m *Metadata, w *object.Writer) { w.Optional("kind", m.Kind) }},
+	{"external_id", func(m *Metadata, w *object.Writer) { w.Optional("external_id", m.ExternalID) }},
+	{"config", func(m *Metadata, w *object.Writer) {
+		w.Key("config")
+		w.B = m.Config.AppendTo(w.B)
 	}},
-	{"active_branch", func(m *Metadata, w *objectWriter) { w.optional("active_branch", m.ActiveBranch) }},
-	{"branches", func(m *Metadata, w *objectWriter) { writeArray(w, "branches", m.Branches, Branch.write) }},
-	{"lines", func(m *Metadata, w *objectWriter) { writeArray(w, "lines", m.Lines, Line.write) }},
-	{"removed", func(m *Metadata, w *objectWriter) {
+	{"active_branch", func(m *Metadata, w *object.Writer) { w.Optional("active_branch", m.ActiveBranch) }},
+	{"branches", func(m *Metadata, w *object.Writer) { object.WriteArray(w, "branches", m.Branches, Branch.write) }},
+	{"lines", func(m *Metadata, w *object.Writer) { object.WriteArray(w, "lines", m.Lines, Line.write) }},
+	{"removed", func(m *Metadata, w *object.Writer) {
 		if len(m.Removed) > 0 {
-			writeArray(w, "removed", m.Removed, Removed.write)
+			object.WriteArray(w, "removed", m.Removed, Removed.write)
 		}
 	}},
-	{"state", func(m *Metadata, w *objectWriter) { w.value("state", m.State) }},
-	{"revision", func(m *Metadata, w *objectWriter) { w.number("revision", m.Revision) }},
-	{"created_at", func(m *Metadata, w *objectWriter) { w.time("created_at", m.CreatedAt) }},
-	{"updated_at", func(m *Metadata, w *objectWriter) { w.time("updated_at", m.UpdatedAt) }},
+	{"state", func(m *Metadata, w *object.Writer) { w.Value("state", m.State) }},
+	{"revision", func(m *Metadata, w *object.Writer) { w.Number("revision", m.Revision) }},
+	{"created_at", func(m *Metadata, w *object.Writer) { w.Time("created_at", m.CreatedAt) }},
+	{"updated_at", func(m *Metadata, w *object.Writer) { w.Time("updated_at", m.UpdatedAt) }},
 }
 
 type metadataMember struct {
 	key   string
-	write func(m *Metadata, w *objectWriter)
+	write func(m *Metadata, w *object.Writer)
 }
 
 // MarshalJSON writes the canonical form: known members in a fixed order, then the others.
 func (m *Metadata) MarshalJSON() ([]byte, error) {
-	w := objectWriter{make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
-	w.begin()
-	w.text("ctxdir", metadataVersion)
+	w := object.Writer{B: make([]byte, 0, 1<<10+256*len(m.Lines)+128*len(m.Removed))}
+	w.Begin()
+	w.Text("ctxdir", metadataVersion)
 	for _, member := range metadataMembers {
 		member.write(m, &w)
 	}
-	for _, x := range m.Extra.members {
+	for _, x := range m.Extra.Members() {
 		if x.Key != checkMember && x.Key != sumsMember {
-			w.value(x.Key, x.Value)
+			w.Value(x.Key, x.Value)
 		}
 	}
-	w.end()
-	return w.b, nil
+	w.End()
+	return w.B, nil
 }
 
-func (b Branch) write(w *objectWriter) {
-	w.text("name", b.Name)
-	w.id("line", b.Line)
-	w.value("system_prompt", b.SystemPrompt)
-	w.members(b.Extra)
+func (b Branch) write(w *object.Writer) {
+	w.Text("name", b.Name)
+	w.ID("line", b.Line)
+	w.Value("system_prompt", b.SystemPrompt)
+	w.Members(b.Extra)
 }
 
-func (l Line) write(w *objectWriter) {
-	w.id("id", l.ID)
+func (l Line) write(w *object.Writer) {
+	w.ID("id", l.ID)
 	if l.Parent != uuid.Nil {
-		w.id("parent", l.Parent)
+		w.ID("parent", l.Parent)
 	}
-	w.number("base", l.Base)
-	w.text("folder", l.Folder)
+	w.Number("base", l.Base)
+	w.Text("folder", l.Folder)
 	if l.Archived > 0 {
-		w.number("archived", l.Archived)
-		w.number("archived_bytes", l.ArchivedBytes)
+		w.Number("archived", l.Archived)
+		w.Number("archived_bytes", l.ArchivedBytes)
 	}
 }
 
-func (r Removed) write(w *objectWriter) {
-	w.id("line", r.Line)
-	w.text("name", r.Name)
-	w.time("at", r.At)
-	w.text("why", r.Why)
+func (r Removed) write(w *object.Writer) {
+	w.ID("line", r.Line)
+	w.Text("name", r.Name)
+	w.Time("at", r.At)
+	w.Text("why", r.Why)
 }
 
 // checkMember is the last member of metadata.json: the checksum of everything before it. A person who edits the file
@@ -112,7 +113,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.Truncate(b.Len() - len("\n}"))
 	b.WriteString(",\n  ")
-	if sums := m.memberSums().raw(); b.Len()+len(sums) < MaxMetadata-1<<10 { // an older file without them loses its edits
+	if sums := m.memberSums().Raw(); b.Len()+len(sums) < MaxMetadata-1<<10 { // an older file without them loses its edits
 		fmt.Fprintf(&b, "%q: %s,\n  ", sumsMember, sums)
 	}
 	b.WriteString(checkEnd(b.Bytes()))

@@ -2,11 +2,10 @@ package context
 
 import (
 	"fmt"
-	"maps"
-	"slices"
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
@@ -22,51 +21,14 @@ const MaxKind = 256
 
 // Names returns the members by which lists find a context: its labels, kind and external id.
 func (m *Metadata) Names() (o Object) {
-	w := objectWriter{}
-	w.begin()
-	w.object("labels", m.Labels)
-	w.optional("kind", m.Kind)
-	w.optional("external_id", m.ExternalID)
-	w.end()
-	_ = o.UnmarshalJSON(w.b) // never fails: the engine wrote it
+	w := object.Writer{}
+	w.Begin()
+	w.Object("labels", m.Labels)
+	w.Optional("kind", m.Kind)
+	w.Optional("external_id", m.ExternalID)
+	w.End()
+	_ = o.UnmarshalJSON(w.B) // never fails: the engine wrote it
 	return o
-}
-
-// Texts returns the members of the object whose value is a text, nil without one.
-func (o Object) Texts() map[string]string {
-	var texts map[string]string
-	for _, m := range o.members {
-		if len(m.Value) == 0 || m.Value[0] != '"' {
-			continue
-		}
-		if texts == nil {
-			texts = make(map[string]string, len(o.members))
-		}
-		texts[m.Key] = o.Text(m.Key)
-	}
-	return texts
-}
-
-// SetTexts makes texts the members whose value is a text. It keeps the order and spelling of those that stay equal, and
-// the members with other values.
-func (o *Object) SetTexts(texts map[string]string) error {
-	for key, text := range texts {
-		if key == "" || !utf8.ValidString(key) || !utf8.ValidString(text) {
-			return fmt.Errorf("label %q=%q: the name is empty, or not all is valid UTF-8", key, text)
-		}
-	}
-	was := o.Texts()
-	for key := range was {
-		if _, ok := texts[key]; !ok {
-			o.Set(key, nil)
-		}
-	}
-	for _, key := range slices.Sorted(maps.Keys(texts)) {
-		if now, ok := was[key]; !ok || now != texts[key] {
-			o.Set(key, quoted(texts[key]))
-		}
-	}
-	return nil
 }
 
 // externalSpace is the namespace of the ids of contexts with an external id.

@@ -34,7 +34,7 @@ func TestLabelsKeepTheirOrder(t *testing.T) {
 	if raw := string(RawMetadata(m)); !strings.Contains(raw, want) {
 		t.Errorf("%s has no %s", raw, want)
 	}
-	if len(before.Labels.members) != 4 || before.Labels.Text("a") != "3" {
+	if before.Labels.Len() != 4 || before.Labels.Text("a") != "3" {
 		t.Errorf("a copy changed too: %v", before.Labels)
 	}
 	for _, bad := range []map[string]string{{"": "x"}, {"\xff": "x"}, {"x": "\xff"}} {
@@ -42,7 +42,7 @@ func TestLabelsKeepTheirOrder(t *testing.T) {
 			t.Errorf("%q were accepted", bad)
 		}
 	}
-	if err := m.Labels.SetTexts(nil); err != nil || string(RawMetadata(m)) == "" || len(m.Labels.members) != 1 {
+	if err := m.Labels.SetTexts(nil); err != nil || string(RawMetadata(m)) == "" || m.Labels.Len() != 1 {
 		t.Errorf("%v, %v", m.Labels, err)
 	}
 }
@@ -69,7 +69,7 @@ func TestEditedLabels(t *testing.T) {
 		}
 		o.SetText("kind", "other")
 		o.SetText("external_id", "y")
-		file, err := ParseMetadata(o.raw())
+		file, err := ParseMetadata(o.Raw())
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -8,7 +8,9 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/ctxdir/ctxdir/message"
+	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
 
@@ -17,6 +19,12 @@ const (
 	// MaxMetadata bounds metadata.json, in bytes.
 	MaxMetadata = 64 << 20
 )
+
+// Object is a JSON object of the metadata.
+type Object = object.Object
+
+// Member is a member of one.
+type Member = object.Member
 
 // Metadata is the content of metadata.json: everything about a context except its messages.
 type Metadata struct {
@@ -127,7 +135,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
 	}
 	var version string
-	if err := o.take("ctxdir", &version); err != nil || version != metadataVersion {
+	if err := o.Take("ctxdir", &version); err != nil || version != metadataVersion {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
 			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
@@ -142,7 +150,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		o.Set(sumsMember, nil)
 		if raw[0] == '{' {
 			m.sums = &Object{}
-			_ = m.sums.parse(raw) // a part of the object that was parsed
+			_ = m.sums.Parse(raw) // a part of the object that was parsed
 		}
 	}
 	read, err := parseMembers(o)
@@ -160,9 +168,11 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 func parseMembers(o Object) (*Metadata, error) {
 	m := &Metadata{}
 	var branches []Object
-	err := o.takeAll(m.fields()...)
+	err := o.TakeAll(m.fields()...)
 	if err == nil {
-		err = o.takeAll(field{"branches", &branches}, field{"lines", &m.Lines}, field{"removed", &m.Removed})
+		err = o.TakeAll([]object.Field{
+			{Key: "branches", Into: &branches}, {Key: "lines", Into: (*lines)(&m.Lines)}, {Key: "removed", Into: &m.Removed},
+		}...)
 	}
 	if err != nil {
 		return nil, err
@@ -178,18 +188,19 @@ func parseMembers(o Object) (*Metadata, error) {
 	return m, nil
 }
 
-// field says where a member is decoded to.
-type field struct {
-	key  string
-	into any
+// lines is a table of lines, decoded without a check of its encoding and of repeated names.
+type lines []Line
+
+func (l *lines) UnmarshalJSON(b []byte) error {
+	return jsonv2.Unmarshal(b, (*[]Line)(l), message.Verbatim...)
 }
 
 // fields returns the known members besides tables.
-func (m *Metadata) fields() []field {
-	return []field{
-		{"id", &m.ID}, {"parent_id", &m.ParentID}, {"title", &m.Title}, {"config", &m.Config},
-		{"labels", &m.Labels}, {"kind", &m.Kind}, {"external_id", &m.ExternalID},
-		{"active_branch", &m.ActiveBranch}, {"state", &m.State}, {"revision", &m.Revision},
-		{"created_at", &m.CreatedAt}, {"updated_at", &m.UpdatedAt},
+func (m *Metadata) fields() []object.Field {
+	return []object.Field{
+		{Key: "id", Into: &m.ID}, {Key: "parent_id", Into: &m.ParentID}, {Key: "title", Into: &m.Title}, {Key: "config", Into: &m.Config},
+		{Key: "labels", Into: &m.Labels}, {Key: "kind", Into: &m.Kind}, {Key: "external_id", Into: &m.ExternalID},
+		{Key: "active_branch", Into: &m.ActiveBranch}, {Key: "state", Into: &m.State}, {Key: "revision", Into: &m.Revision},
+		{Key: "created_at", Into: &m.CreatedAt}, {Key: "updated_at", Into: &m.UpdatedAt},
 	}
 }

@@ -5,10 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
 	"regexp"
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/google/uuid"
 )
 
@@ -173,5 +175,20 @@ func BenchmarkMetadataRecord(b *testing.B) {
 				}
 			}
 		})
+	}
+}
+
+// TestDecodeLines: the lines of the metadata are decoded as json.Unmarshal decodes them.
+func TestDecodeLines(t *testing.T) {
+	for _, v := range []string{
+		`null`, `[]`, `[{}]`, `{}`, `[1]`, `[null]`, `"x"`,
+		`[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","base":3,"folder":"a b","x":{}}]`, `[{"base":"3"}]`, `[{"base":1.5}]`, `[{"id":"1"}]`,
+	} {
+		var want []Line
+		var got lines
+		werr, err := json.Unmarshal([]byte(v), &want), object.Decode(json.RawMessage(v), &got)
+		if (werr == nil) != (err == nil) || err == nil && !reflect.DeepEqual(want, []Line(got)) {
+			t.Errorf("%s: %v, %v; wanted %v, %v", v, got, err, want, werr)
+		}
 	}
 }

@@ -6,8 +6,7 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/ctxdir/ctxdir/message"
-	"github.com/go-json-experiment/json/jsontext"
+	"github.com/ctxdir/ctxdir/internal/object"
 )
 
 // metadata.json is a projection of the metadata that the log commits. A person may edit it: the engine then takes
@@ -93,16 +92,16 @@ func (m *Metadata) withEdits(file *Metadata, was Object) *Metadata {
 		c.ParentID = file.ParentID
 	}
 	if edited("state") {
-		c.State = compact(file.State)
+		c.State = object.Compact(file.State)
 	}
-	c.Config = m.Config.withEdits(file.Config, was.object("config"))
-	c.Labels = m.Labels.withEdits(file.Labels, was.object("labels"))
+	c.Config = objectWithEdits(m.Config, file.Config, objectIn(was, "config"))
+	c.Labels = objectWithEdits(m.Labels, file.Labels, objectIn(was, "labels"))
 	unknown := was
 	for _, key := range summedMembers {
 		unknown.Set(key, nil)
 	}
-	c.Extra = m.Extra.withEdits(file.Extra, unknown)
-	named, branches := c.Clone(), was.object("branches").objects()
+	c.Extra = objectWithEdits(m.Extra, file.Extra, unknown)
+	named, branches := c.Clone(), objectsIn(objectIn(was, "branches"))
 	for i := range named.Branches {
 		was, ok := branches[named.Branches[i].Line.String()]
 		if !ok {
@@ -136,21 +135,21 @@ func (b *Branch) edit(file *Metadata, was Object, name bool) {
 		b.Name = now.Name
 	}
 	if edited("system_prompt") {
-		b.SystemPrompt = compact(now.SystemPrompt)
+		b.SystemPrompt = object.Compact(now.SystemPrompt)
 	}
 	was.Set("name", nil)
 	was.Set("system_prompt", nil)
-	b.Extra = b.Extra.withEdits(now.Extra, was)
+	b.Extra = objectWithEdits(b.Extra, now.Extra, was)
 }
 
-// withEdits returns the object with the members of file whose sums differ from was, and without those that file lacks.
-func (o Object) withEdits(file, was Object) Object {
-	for _, m := range file.members {
+// objectWithEdits returns the object with the members of file whose sums differ from was, and without those that file lacks.
+func objectWithEdits(o, file, was Object) Object {
+	for _, m := range file.Members() {
 		if !bytes.Equal(valueSum(m.Value), was.Get(m.Key)) {
-			o.Set(m.Key, compact(m.Value))
+			o.Set(m.Key, object.Compact(m.Value))
 		}
 	}
-	for _, m := range was.members {
+	for _, m := range was.Members() {
 		if file.Get(m.Key) == nil {
 			o.Set(m.Key, nil)
 		}
@@ -159,16 +158,5 @@ func (o Object) withEdits(file, was Object) Object {
 }
 
 func sameJSON(a, b json.RawMessage) bool {
-	return bytes.Equal(a, b) || bytes.Equal(compact(a), compact(b))
-}
-
-// compact removes insignificant white space, which metadata.json has and a log has not.
-func compact(v json.RawMessage) json.RawMessage {
-	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
-		return v
-	}
-	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
-		return c
-	}
-	return v
+	return bytes.Equal(a, b) || bytes.Equal(object.Compact(a), object.Compact(b))
 }

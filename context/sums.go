@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -18,63 +19,62 @@ const sumsMember = "member_sums"
 var summedMembers = []string{"title", "parent_id", "labels", "config", "active_branch", "branches", "state"}
 
 // memberSums returns the value of sumsMember for the metadata.
-func (m *Metadata) memberSums() (sums Object) {
-	add := func(key string, value json.RawMessage) { sums.members = append(sums.members, Member{key, value}) }
-	add("title", valueSum(quoted(m.Title)))
+func (m *Metadata) memberSums() Object {
+	var sums []Member
+	add := func(key string, value json.RawMessage) { sums = append(sums, Member{Key: key, Value: value}) }
+	add("title", valueSum(object.Quoted(m.Title)))
 	if m.ParentID != uuid.Nil {
-		add("parent_id", valueSum(quoted(m.ParentID.String())))
+		add("parent_id", valueSum(object.Quoted(m.ParentID.String())))
 	}
-	if len(m.Labels.members) > 0 {
-		add("labels", m.Labels.sums().raw())
+	if m.Labels.Len() > 0 {
+		add("labels", sumsOf(m.Labels).Raw())
 	}
-	if len(m.Config.members) > 0 {
-		add("config", m.Config.sums().raw())
+	if m.Config.Len() > 0 {
+		add("config", sumsOf(m.Config).Raw())
 	}
-	add("active_branch", valueSum(quoted(m.ActiveBranch)))
-	branches := Object{make([]Member, len(m.Branches))}
+	add("active_branch", valueSum(object.Quoted(m.ActiveBranch)))
+	branches := make([]Member, len(m.Branches))
 	for i := range m.Branches {
-		branches.members[i] = Member{m.Branches[i].Line.String(), m.Branches[i].memberSums().raw()}
+		branches[i] = Member{Key: m.Branches[i].Line.String(), Value: m.Branches[i].memberSums().Raw()}
 	}
-	add("branches", branches.raw())
+	add("branches", object.New(branches).Raw())
 	if m.State != nil {
 		add("state", valueSum(m.State))
 	}
-	sums.members = append(sums.members, m.Extra.sums().members...)
-	return sums
+	return object.New(append(sums, sumsOf(m.Extra).Members()...))
 }
 
-func (b *Branch) memberSums() (sums Object) {
-	sums.members = append(sums.members, Member{"name", valueSum(quoted(b.Name))})
+func (b *Branch) memberSums() Object {
+	sums := []Member{{Key: "name", Value: valueSum(object.Quoted(b.Name))}}
 	if b.SystemPrompt != nil {
-		sums.members = append(sums.members, Member{"system_prompt", valueSum(b.SystemPrompt)})
+		sums = append(sums, Member{Key: "system_prompt", Value: valueSum(b.SystemPrompt)})
 	}
-	sums.members = append(sums.members, b.Extra.sums().members...)
-	return sums
+	return object.New(append(sums, sumsOf(b.Extra).Members()...))
 }
 
-// sums returns the object with checksums in place of the values.
-func (o Object) sums() Object {
-	sums := Object{make([]Member, len(o.members))}
-	for i, m := range o.members {
-		sums.members[i] = Member{m.Key, valueSum(m.Value)}
+// sumsOf returns the object with checksums in place of the values.
+func sumsOf(o Object) Object {
+	sums := o.Members()
+	for i := range sums {
+		sums[i].Value = valueSum(sums[i].Value)
 	}
-	return sums
+	return object.New(sums)
 }
 
-// object returns the value of key if it is an object, else an empty one.
-func (o Object) object(key string) (value Object) {
+// objectIn returns the value of key if it is an object, else an empty one.
+func objectIn(o Object, key string) (value Object) {
 	if raw := o.Get(key); raw != nil && raw[0] == '{' {
-		_ = value.parse(raw) // a part of an object that was parsed
+		_ = value.Parse(raw) // a part of an object that was parsed
 	}
 	return value
 }
 
-// objects returns the members that are objects.
-func (o Object) objects() map[string]Object {
-	all := make(map[string]Object, len(o.members))
-	for _, m := range o.members {
+// objectsIn returns the members that are objects.
+func objectsIn(o Object) map[string]Object {
+	all := make(map[string]Object, o.Len())
+	for _, m := range o.Members() {
 		if m.Value[0] == '{' {
-			all[m.Key] = o.object(m.Key)
+			all[m.Key] = objectIn(o, m.Key)
 		}
 	}
 	return all
@@ -93,7 +93,7 @@ var oneSpelling = []jsontext.Options{
 // valueSum returns the checksum of a JSON value, as a JSON string. Programs that rewrite a file spell what they do not
 // change in their own way, which must not be an edit.
 func valueSum(v json.RawMessage) json.RawMessage {
-	if text, ok := plainText(v); !ok || !isPlain(string(text)) { // else it is that text
+	if text, ok := object.PlainText(v); !ok || !object.IsPlain(string(text)) { // else it is that text
 		if one, err := jsontext.AppendFormat(nil, v, oneSpelling...); err == nil {
 			v = one
 		}

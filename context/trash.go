@@ -11,6 +11,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
@@ -107,7 +108,7 @@ func NewTrash(fsys vfs.FS, item TrashItem) (string, error) {
 // encode returns the description with its checksum.
 func (t TrashItem) encode() []byte {
 	t.Version, t.RemovedAt = trashVersion, t.RemovedAt.UTC()
-	return WithCheck(mustMarshal(t))
+	return WithCheck(object.MustMarshal(t))
 }
 
 func sumOf(b []byte) string { return fmt.Sprintf("%016x", message.Sum(b)) }

@@ -115,12 +115,10 @@ func newBench(t *testing.T, seed uint64) *bench {
 		ID: testContext, Title: "begun", CreatedAt: testTime, UpdatedAt: testTime, ActiveBranch: "main",
 		Lines: []ctxfolder.Line{{ID: line, Folder: "branch-main"}}, Branches: []ctxfolder.Branch{{Name: "main", Line: line}},
 	}
-	raw, err := ctxfolder.CommittableMetadata(b.meta)
-	must(t, err)
-	ix, c, err := Create(folderOf(t, b.disk), b.options(), []journal.Item{{Kind: journal.Metadata, Body: raw}})
-	must(t, err)
-	must(t, c.Wait())
-	b.ix, b.model.title = ix, "begun"
+	must(t, Begin(folderOf(t, b.disk), b.meta))
+	must(t, b.disk.SyncDir("."))
+	b.ix, b.model.title = Open(folderOf(t, b.disk), b.options()), "begun"
+	must(t, b.ix.Refresh())
 	t.Cleanup(func() { b.ix.Close() })
 	return b
 }

@@ -315,27 +315,6 @@ func beginning(dir Folder) (b journal.Beginning, err error) {
 	return b, err
 }
 
-// Create begins the history of a context with the metadata, and maybe messages, of its first commit.
-func Create(dir Folder, o Options, items []journal.Item) (ix *Index, c *Commit, err error) {
-	ix = Open(dir, o)
-	s := &state{context: dir.Context, segments: newSegments(), spare: maxLost}
-	b, err := beginning(dir)
-	if err == nil {
-		err = s.restore(b.State, journal.Spot{})
-	}
-	if err != nil {
-		return nil, nil, err
-	}
-	l, err := journal.BeginAt(dir.Logs, journal.NewName(1), b, journal.Spot{})
-	if err != nil {
-		return nil, nil, err
-	}
-	s.logs = append(s.logs, newOpenLog(l))
-	ix.set(s)
-	c = ix.Append(items, true)
-	return ix, c, c.Err
-}
-
 // MetadataItem returns the record that commits m, the next revision of the metadata. The caller holds the lock of the
 // context, and has called Prepare.
 func (ix *Index) MetadataItem(m *ctxfolder.Metadata) (journal.Item, error) {

@@ -48,7 +48,7 @@ func (x *examination) folder(path string, severity Severity) (usable bool, err e
 		return false, err
 	}
 	x.blocked[path] = true
-	p := repairable(KindFolder, severity, path, "a folder was expected, but this is "+what(info.Mode().Type()))
+	p := repairable(KindFolder, severity, path, "a folder was expected, but this is "+vfs.TypeName(info.Mode().Type()))
 	p.found = path
 	return false, x.report(p)
 }

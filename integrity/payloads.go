@@ -133,7 +133,7 @@ func (c *Context) recover(sum blob.Sum) (from string, err error) {
 			return "", nil
 		}
 	}
-	if err := p.setAside(blob.Path(sum)); err != nil {
+	if err := p.SetAside(blob.Path(sum)); err != nil {
 		return "", err
 	}
 	if payload != nil {
@@ -147,8 +147,8 @@ func (c *Context) recover(sum blob.Sum) (from string, err error) {
 	return from, err
 }
 
-// setAside moves what a path of the store names to the store's trash.
-func (p *Payloads) setAside(path string) error {
+// SetAside moves what a path of the store names to the store's trash.
+func (p *Payloads) SetAside(path string) error {
 	info, err := p.Store.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil

@@ -114,7 +114,7 @@ func TestPrefix(t *testing.T) {
 	}
 	kit.Check(t, c.Close())
 	kit.Must[engine.TrashItem](t)(s.Delete(ctx, c.ID()))
-	kit.Sweep(t, s, 0, false)
+	kit.Sweep(t, s, 0)
 	for n, id := range copies {
 		copied := kit.Must[*engine.Context](t)(s.Context(ctx, id))
 		if diff := cmp.Diff(want[n], shownBy(t, copied.Active(), n)); diff != "" {

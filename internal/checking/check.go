@@ -71,7 +71,7 @@ func Check(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) ite
 			return err
 		})
 		if err == nil && len(ids) == 0 {
-			err = c.store().Check(ctx, report)
+			err = c.outside().check(ctx, report)
 		}
 		if err != nil && !stopped {
 			yield(integrity.Finding{}, engine.Wrap(engine.Error{Op: "check", Path: s.Path()}, err))
@@ -109,7 +109,7 @@ func Repair(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) it
 			}
 		}
 		if len(ids) == 0 {
-			if mend(c.store().Repair); stopped {
+			if mend(c.outside().repair); stopped {
 				return
 			}
 		}
@@ -142,7 +142,7 @@ func Repair(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) it
 		if err != nil && !stopped {
 			yield(integrity.Repaired{}, engine.Wrap(engine.Error{Op: "repair", Path: s.Path()}, err))
 		} else if err == nil && len(ids) == 0 && !unread {
-			mend(c.store().RepairBlobs)
+			mend(c.outside().repairBlobs)
 		}
 	}
 }
@@ -248,9 +248,9 @@ func (c *checker) withContext(id uuid.UUID, f func(*integrity.Context) error) er
 	return errors.Join(err, dir.Close())
 }
 
-// store returns the checker for what belongs to no single context.
-func (c *checker) store() *integrity.Store {
-	return &integrity.Store{FS: c.s.FS, Payloads: c.payloads, ReadData: c.o.ReadData}
+// outside returns the checker for what belongs to no single context.
+func (c *checker) outside() *outside {
+	return &outside{c.s.FS, c.payloads, c.o.ReadData}
 }
 
 // brokenFile returns the finding about ctxdir.json.

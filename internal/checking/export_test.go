@@ -22,5 +22,5 @@ func RepairBlobs(ctx context.Context, s *engine.Store, before func() error, tell
 			return 0, err
 		}
 	}
-	return c.store().RepairBlobs(ctx, false, tell)
+	return c.outside().repairBlobs(ctx, false, tell)
 }

@@ -50,10 +50,9 @@ type BatchResult struct {
 type AppendOption func(*appendOptions)
 
 type appendOptions struct {
-	expect    *int64 // nil for any
-	exact     bool   // messages that are at the expected position already are no retry
-	threshold *int64 // nil: the store's
-	sequence  *uint64
+	expect   *int64 // nil for any
+	exact    bool   // messages that are at the expected position already are no retry
+	sequence *uint64
 }
 
 func appendOptionsOf(opts []AppendOption) (o appendOptions) {
@@ -61,13 +60,6 @@ func appendOptionsOf(opts []AppendOption) (o appendOptions) {
 		f(&o)
 	}
 	return o
-}
-
-func (o *appendOptions) thresholdOf(s *Store) int64 {
-	if o.threshold != nil {
-		return *o.threshold
-	}
-	return s.TextThreshold()
 }
 
 // AtPosition makes an append fail with [ErrPosition] unless its first message gets this position.
@@ -83,11 +75,6 @@ func ExactlyAt(position int64) AppendOption {
 // AppendAtSequence is [AtSequence] for an append.
 func AppendAtSequence(seq uint64) AppendOption {
 	return func(o *appendOptions) { o.sequence = &seq }
-}
-
-// TextThreshold is [WithTextThreshold] for one append.
-func TextThreshold(bytes int64) AppendOption {
-	return func(o *appendOptions) { o.threshold = &bytes }
 }
 
 // Append adds one message at the end of the branch and returns its position. With full durability the message is on
@@ -121,7 +108,7 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 	}
 	blobs := BlobHold{Store: c.Store}
 	defer blobs.Release()
-	pending, refused := c.Store.completeAll(drafts, o.thresholdOf(c.Store), func() error { return blobs.Hold(ctx) })
+	pending, refused := c.Store.completeAll(drafts, c.Store.TextThreshold(), func() error { return blobs.Hold(ctx) })
 	for i := range refused {
 		err := Wrap(Error{Op: "append", Context: c.Dir.ID, Branch: b.name, ID: drafts[i].ID}, refused[i].Err)
 		if refused[i].Err = err; err != nil && !isDraftError(err) {

@@ -11,6 +11,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/storefile"
 	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/message"
@@ -20,7 +21,7 @@ import (
 // Errors to test with errors.Is. They come wrapped in an [*Error], which says where.
 var (
 	// ErrNoStore: the folder is not a store.
-	ErrNoStore = errors.New("not a store")
+	ErrNoStore = storefile.ErrNoStore
 	// ErrFormat: a file has an unknown format version, or the store has an unknown feature.
 	ErrFormat = ctxfolder.ErrVersion
 	// ErrNotExist: there is no such context, branch or message.

@@ -47,13 +47,6 @@ func (s *Store) TextThreshold() int64 {
 	return DefaultTextThreshold
 }
 
-// ResolveAll returns the bodies of messages with their payloads in place, read concurrently: [Message.Body] for many
-// messages. They share the memory limit of one call ([WithMemoryLimit]), in order. A message that no longer fits keeps
-// its references, and the error wraps [ErrMemoryLimit].
-func ResolveAll(ctx context.Context, messages []*Message) ([]json.RawMessage, error) {
-	return loader.Bodies(ctx, messages)
-}
-
 // keepPayloads stores the payloads of a log durably, before the log goes.
 func (s *Store) keepPayloads(payloads iter.Seq2[[]byte, error]) error {
 	blobs := BlobHold{Store: s}

@@ -27,21 +27,17 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"time"
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/storefile"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
-const (
-	StoreFile    = "ctxdir.json"              // describes the store, as a [StoreInfo]
-	StoreVersion = "store/1"                  // of StoreFile
-	MaxStoreFile = 1 << 20                    // bounds StoreFile, in bytes
-	storeLock    = ctxfolder.Locks + "/store" // held to make the store and to set a file of it aside
-)
+// storeLock is held to make the store and to set a file of it aside.
+const storeLock = ctxfolder.Locks + "/store"
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
@@ -59,22 +55,6 @@ type Store struct {
 	projector  *projector
 	derived    *derived
 	cut        *cutHook
-}
-
-// StoreInfo is the content of ctxdir.json.
-type StoreInfo struct {
-	Version   string    `json:"ctxdir"`
-	ID        uuid.UUID `json:"id"`
-	CreatedAt time.Time `json:"created_at"`
-	Features  features  `json:"features"`
-	Settings  Settings  `json:"settings"`
-}
-
-// features names the features that a store uses beyond version 1. This program knows none yet.
-type features struct {
-	Compatible         []string `json:"compatible"`
-	ReadOnlyCompatible []string `json:"read_only_compatible"`
-	Incompatible       []string `json:"incompatible"`
 }
 
 // Init makes dir a store, unless it is one already, and opens it. It makes missing parent folders. It fails with
@@ -103,7 +83,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 // initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is no store, and
 // the next Init starts over.
 func initStore(fsys vfs.FS, values Settings) error {
-	if _, err := readStoreFile(fsys); !errors.Is(err, ErrNoStore) {
+	if _, err := storefile.Read(fsys); !errors.Is(err, ErrNoStore) {
 		return err
 	}
 	if err := makeFolders(fsys); err != nil {
@@ -125,7 +105,7 @@ func initStore(fsys vfs.FS, values Settings) error {
 	if err := vfs.WriteNew(fsys, ".gitignore", []byte(gitIgnore)); err != nil && !errors.Is(err, fs.ErrExist) {
 		return err
 	}
-	return (&Store{FS: fsys}).writeStoreFile(uuid.New(), values)
+	return storefile.Write(fsys, uuid.New(), values)
 }
 
 // gitIgnore keeps locks, caches and unfinished work out of a repository. A person may change it.
@@ -195,10 +175,10 @@ func Open(dir string, opts ...Option) (*Store, error) {
 }
 
 func (s *Store) readInfo() error {
-	info, err := readStoreFile(s.FS)
+	info, err := storefile.Read(s.FS)
 	if errors.Is(err, ErrStoreFile) && s.Options.readOnly {
 		s.problem = err
-		info.ID, err = recordedID(s.FS, maxContextsAtOpen)
+		info.ID, err = storefile.RecordedID(s.FS, maxContextsAtOpen)
 	}
 	if err != nil {
 		return err

@@ -93,7 +93,7 @@ func (tx *Tx) Append(name string, drafts []Draft, opts ...AppendOption) error {
 		pending := make([]PendingMessage, len(drafts))
 		for i := range drafts {
 			pending[i].Draft = drafts[i]
-			if err := tx.c.Store.Complete(&pending[i], o.thresholdOf(tx.c.Store), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
+			if err := tx.c.Store.Complete(&pending[i], tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
 				return Wrap(Error{Op: "append", Context: tx.c.Dir.ID, Branch: name, ID: drafts[i].ID}, err)
 			}
 		}

@@ -119,7 +119,7 @@ func (e *eraser) eraseLooseTrash() error {
 		if _, err := e.s.FS.Lstat(item + "/" + e.id.String()); err == nil || !entry.IsDir() {
 			continue
 		}
-		b, err := vfs.ReadFile(e.s.FS, item+"/"+ctxfolder.TrashNote, engine.MaxStoreFile)
+		b, err := vfs.ReadFile(e.s.FS, item+"/"+ctxfolder.TrashNote, 1<<20)
 		if vfs.IsFault(err) {
 			return err // it may have come from the context
 		}

@@ -14,7 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -115,7 +115,7 @@ func (e *eraser) addUnreferenced(ctx context.Context, s *engine.Store) (marked m
 	if err != nil || len(loose)+len(e.blobs) == 0 {
 		return nil, err
 	}
-	marked, err = trash.Mark(ctx, s)
+	marked, err = sweep.Mark(ctx, s)
 	if err != nil && len(e.blobs) == 0 && !e.referred {
 		return marked, ctx.Err() // no payload of the messages is known: damage elsewhere is no reason to fail
 	}

@@ -146,7 +146,7 @@ func TestArchivedInTrash(t *testing.T) {
 	if _, purged := kit.Collect(t, c.Store, trash.CollectOptions{Grace: trash.DefaultGrace}); len(purged) > 0 {
 		t.Errorf("%+v", purged)
 	}
-	kit.Sweep(t, c.Store, 0, false) // the removed line refers to the blob
+	kit.Sweep(t, c.Store, 0) // the removed line refers to the blob
 	line, version := kit.Must[engine.TrashItem](t)(kit.FindItem(c.Store, "gone")), kit.TrashOf(t, c.Store, "version")
 	if len(version) != 1 {
 		t.Fatalf("%+v", version)

@@ -75,7 +75,7 @@ func TestInTheWay(t *testing.T) {
 					continue // it is one: a damaged blob, a folder of blobs
 				}
 				t.Run(what+" "+where+", "+how, func(t *testing.T) {
-					s, dir := kit.NewStore(t, engine.WithSealBytes(-1))
+					s, dir := kit.NewStore(t, engine.WithSealBytes(-1), engine.WithTextThreshold(100))
 					c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 					name := blob.Path(blob.SumOf([]byte(text)))
 					at := filepath.Join(append([]string{dir}, strings.Split(name, "/")[:depth+1]...)...)
@@ -88,7 +88,7 @@ func TestInTheWay(t *testing.T) {
 						t.Fatal(err)
 					}
 					body := `{"text":"` + text + `"}`
-					id := kit.Must[engine.AppendResult](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)}, engine.TextThreshold(100))).ID
+					id := kit.Must[engine.AppendResult](t)(c.Active().Append(ctx, engine.Draft{Body: []byte(body)})).ID
 					if err := c.Seal(ctx); err != nil {
 						t.Fatal(err)
 					}

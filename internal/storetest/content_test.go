@@ -14,6 +14,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -37,7 +38,7 @@ func TestBodiesComeBack(t *testing.T) {
 			compare := func(stage string, c *engine.Context) {
 				t.Helper()
 				ms := kit.Load(t, c.Active())
-				all, err := engine.ResolveAll(ctx, ms)
+				all, err := loader.Bodies(ctx, ms)
 				if err != nil || len(ms) != len(bodies) {
 					t.Fatalf("%s: %d messages, %v", stage, len(ms), err)
 				}

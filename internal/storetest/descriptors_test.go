@@ -52,7 +52,7 @@ func TestDescriptorsStay(t *testing.T) {
 		kit.Must[archiving.Result](t)(archiving.Unarchive(ctx, c, nil))
 		read(theirs)
 		kit.Must[*engine.Message](t)(c.Active().Message(ctx, kit.TestID(n)))
-		for x, err := range trash.Sweep(ctx, s, time.Hour, false) {
+		for x, err := range kit.SweepAll(ctx, s, time.Hour) {
 			t.Error(x, err)
 		}
 		for f, err := range checking.Check(ctx, other, nil, checking.Options{ReadData: true}) {

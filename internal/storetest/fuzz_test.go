@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/checking"
+	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/internal/listing"
@@ -128,7 +129,7 @@ func useAll(disk *crashfs.FS) {
 	}
 	for range trash.List(ctx, s) {
 	}
-	_ = trash.LastCollection(s)
+	_ = collected.Last(s)
 	if c, err := s.Context(ctx, kit.TestID(60000)); err == nil {
 		use(ctx, c)
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
+	"github.com/ctxdir/ctxdir/loader"
 )
 
 // TestMemoryLimit: a call takes no more than its limit, says which messages did not fit, and streaming reads these too.
@@ -25,7 +26,7 @@ func TestMemoryLimit(t *testing.T) {
 		kit.Append(t, c.Active(), engine.Draft{Body: []byte(body(size))})
 	}
 	messages := kit.Load(t, c.Active())
-	bodies, err := engine.ResolveAll(ctx, messages)
+	bodies, err := loader.Bodies(ctx, messages)
 	if !errors.Is(err, engine.ErrMemoryLimit) || !errors.Is(err, engine.ErrTooLarge) {
 		t.Error(err)
 	}

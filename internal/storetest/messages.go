@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/loader"
 )
 
 // Append appends a message and returns where it is.
@@ -62,7 +63,7 @@ func Bodies(t *testing.T, b *engine.Branch) (all []string) {
 func ResolvedBodies(t *testing.T, b *engine.Branch) (all []string) {
 	t.Helper()
 	ctx := context.Background()
-	for _, body := range Must[[]json.RawMessage](t)(engine.ResolveAll(ctx, Load(t, b))) {
+	for _, body := range Must[[]json.RawMessage](t)(loader.Bodies(ctx, Load(t, b))) {
 		all = append(all, string(body))
 	}
 	return all

@@ -12,6 +12,7 @@ package storetest
 import (
 	"bytes"
 	"context"
+	"iter"
 	"os"
 	"path/filepath"
 	"slices"
@@ -21,7 +22,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
-	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
@@ -101,10 +102,24 @@ func ForgetListCheck(t *testing.T, fsys vfs.FS) {
 	Check(t, err, f.Close())
 }
 
+// SweepAll sweeps the blobs as a collection does, and yields each.
+func SweepAll(ctx context.Context, s *engine.Store, grace time.Duration) iter.Seq2[engine.TrashItem, error] {
+	return func(yield func(engine.TrashItem, error) bool) {
+		release, err := s.LockCollection(ctx)
+		if err == nil {
+			defer release()
+			err = sweep.Run(ctx, s, grace, false, func(t engine.TrashItem) bool { return yield(t, nil) })
+		}
+		if err != nil {
+			yield(engine.TrashItem{}, err)
+		}
+	}
+}
+
 // Sweep sweeps the blobs, and returns what was moved.
-func Sweep(t *testing.T, s *engine.Store, grace time.Duration, dryRun bool) (moved []engine.TrashItem) {
+func Sweep(t *testing.T, s *engine.Store, grace time.Duration) (moved []engine.TrashItem) {
 	t.Helper()
-	for x, err := range trash.Sweep(context.Background(), s, grace, dryRun) {
+	for x, err := range SweepAll(context.Background(), s, grace) {
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -179,7 +179,7 @@ func TestStoreFileID(t *testing.T) {
 	}
 	var info engine.StoreInfo
 	raw := kit.Must[[]byte](t)(os.ReadFile(filepath.Join(empty, engine.StoreFile)))
-	if err := json.Unmarshal(raw, &info); err != nil || info.ID == uuid.Nil || info.Version != engine.StoreVersion {
+	if err := json.Unmarshal(raw, &info); err != nil || info.ID == uuid.Nil || info.Version != "store/1" {
 		t.Errorf("%+v, %v", info, err)
 	}
 	if _, err := engine.RepairStore(dir, engine.ReadOnly()); !errors.Is(err, engine.ErrReadOnly) {

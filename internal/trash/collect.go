@@ -14,7 +14,9 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -110,7 +112,7 @@ func CollectIfDue(ctx context.Context, s *engine.Store, o CollectOptions) error 
 
 // isCollectionDue reports whether the last collection was long ago. One in the future was made under a wrong clock.
 func isCollectionDue(s *engine.Store) bool {
-	last, now := LastCollection(s), s.Now()
+	last, now := collected.Last(s), s.Now()
 	return last.After(now) || now.Sub(last) >= collectionInterval
 }
 
@@ -127,14 +129,14 @@ func collect(
 	if o.Grace < 0 {
 		o.Grace = cmp.Or(settings.Grace(), DefaultGrace)
 	}
-	log := openLog(s, o.DryRun)
-	defer log.close()
-	log.run()
+	log := collected.Open(s, o.DryRun)
+	defer log.Close()
+	log.Add(collected.Line{Record: "run"})
 	gone := newRemoval(s)
 	defer func() { err = gone.forget(ctx, err) }()
 	x := &collector{s: s, o: o, settings: settings, log: log, gone: gone, report: func(x CollectResult, err error) bool {
 		if err == nil {
-			log.add(x)
+			log.Add(logOf(x))
 			if x.Purged && !o.DryRun {
 				gone.lose(x.TrashItem)
 			}
@@ -147,7 +149,7 @@ func collect(
 	}
 	var unmarked error
 	if onePass && len(o.Contexts) == 0 {
-		if x.marks, unmarked = startMarker(ctx, s, o.DryRun); unmarked != nil {
+		if x.marks, unmarked = sweep.Start(ctx, s, o.DryRun); unmarked != nil {
 			x.marks = nil
 		}
 	}
@@ -174,11 +176,11 @@ func collect(
 	swept := func(t engine.TrashItem) bool { return x.report(CollectResult{t, false}, nil) }
 	switch {
 	case x.marks != nil:
-		if err = x.marks.markAll(ctx); err == nil {
-			err = x.marks.sweep(ctx, o.Grace, o.DryRun, swept)
+		if err = x.marks.MarkAll(ctx); err == nil {
+			err = x.marks.Sweep(ctx, o.Grace, o.DryRun, swept)
 		}
 	case err == nil:
-		err = sweep(ctx, s, o.Grace, o.DryRun, swept)
+		err = sweep.Run(ctx, s, o.Grace, o.DryRun, swept)
 	}
 	if err != nil && ctx.Err() == nil && !errors.Is(err, engine.ErrLocked) {
 		x.report(CollectResult{TrashItem: engine.TrashItem{Path: blob.Folder}}, engine.Wrap(engine.Error{Op: "sweep", Path: blob.Folder}, err))
@@ -209,10 +211,10 @@ type collector struct {
 	s        *engine.Store
 	o        CollectOptions
 	settings engine.Settings
-	log      *collectionLog
+	log      *collected.Log
 	gone     *removal
 	report   func(CollectResult, error) bool
-	marks    *marker // nil when no references are noted
+	marks    *sweep.Marker // nil when no references are noted
 }
 
 // context collects in one context, which it opens once. To make room, it empties the trash before it cuts lines. It notes
@@ -250,8 +252,8 @@ func (x *collector) context(ctx context.Context, id uuid.UUID) (more bool, err e
 		err = x.archive(ctx, c)
 	}
 	if x.marks != nil && ctx.Err() == nil {
-		unread, failed := c.ReferencesInLines(ctx, true, x.marks.mark)
-		x.marks.noteErrors(id, unread, cmp.Or(failed, inTrash), true)
+		unread, failed := c.ReferencesInLines(ctx, true, x.marks.Mark)
+		x.marks.NoteErrors(id, unread, cmp.Or(failed, inTrash), true)
 	}
 	if more && err == nil && !x.o.DryRun && isIdle(c) {
 		err = c.Seal(ctx)
@@ -268,7 +270,7 @@ func (x *collector) archive(ctx context.Context, c *engine.Context) error {
 	o.DryRun = x.o.DryRun
 	done, err := archiving.Old(ctx, c, o, x.o.limit)
 	if done.Messages > 0 {
-		x.log.archived(done)
+		x.log.Add(logOfArchived(done))
 		if x.o.Archived != nil {
 			x.o.Archived(done)
 		}
@@ -356,7 +358,7 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		}
 	}
 	if c != nil && x.marks != nil {
-		unread = c.ReferencesInTrash(entries, x.marks.mark)
+		unread = c.ReferencesInTrash(entries, x.marks.Mark)
 	}
 	return unread, ctx.Err() == nil
 }

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 
@@ -212,8 +213,8 @@ func TestCollectIfDue(t *testing.T) {
 	// A torn line does no harm, and neither does one with a wrong checksum; a log that is too large is begun anew.
 	damaged := `{"record":"run","at":"2001-01-01T00:00:00Z","check":"0000000000000000"}` + "\n"
 	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(log()+damaged+`{"record":"ru`), 0o600))
-	if !trash.LastCollection(s).Equal(clock.Now()) {
-		t.Errorf("last collected %v, it is %v", trash.LastCollection(s), clock.Now())
+	if !collected.Last(s).Equal(clock.Now()) {
+		t.Errorf("last collected %v, it is %v", collected.Last(s), clock.Now())
 	}
 	kit.Check(t, os.WriteFile(filepath.Join(dir, "collected.jsonl"), []byte(strings.Repeat("x", trash.MaxLogBytes)+"\n"), 0o600))
 	if kit.Check(t, trash.CollectIfDue(ctx, s, trash.CollectOptions{Grace: trash.DefaultGrace})); len(log()) > 10_000 {

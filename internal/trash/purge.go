@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -30,8 +31,8 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			}
 			defer release()
 		}
-		log := openLog(s, dryRun)
-		defer log.close()
+		log := collected.Open(s, dryRun)
+		defer log.Close()
 		gone, stopped := newRemoval(s), false
 		defer func() {
 			if err := gone.forget(ctx, nil); err != nil && !stopped {
@@ -41,7 +42,7 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 		purged := func(t *trashItem, err error) bool {
 			x := t.describe()
 			if err == nil {
-				log.add(CollectResult{x, true})
+				log.Add(logOf(CollectResult{x, true}))
 			}
 			if !dryRun {
 				gone.lose(x)
@@ -78,7 +79,7 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 		everything := len(items) == 0 && older <= 0
 		gone.endPurge(ctx, everything, purged, func(x engine.TrashItem, err error) bool {
 			if err == nil {
-				log.add(CollectResult{x, true})
+				log.Add(logOf(CollectResult{x, true}))
 			}
 			stopped = !yield(x, err)
 			return !stopped
@@ -248,7 +249,7 @@ func (x *collector) finish(ctx context.Context) (more bool) {
 	if x.o.DryRun || ctx.Err() != nil {
 		return ctx.Err() == nil
 	}
-	if x.marks != nil && x.marks.unread != nil { // the sweep says what could not be read
+	if x.marks != nil && x.marks.Unread != nil { // the sweep says what could not be read
 		if err := x.gone.clean(); err != nil {
 			return x.report(CollectResult{}, err)
 		}

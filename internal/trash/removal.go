@@ -14,6 +14,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -245,7 +246,7 @@ func forgetCut(fsys vfs.FS) error {
 
 // finish removes the payloads and then the notes. marks, which may be nil, is what a sweep found before. It returns the
 // blobs that it removed.
-func (x *removal) finish(ctx context.Context, marks *marker) ([]engine.TrashItem, error) {
+func (x *removal) finish(ctx context.Context, marks *sweep.Marker) ([]engine.TrashItem, error) {
 	if err := x.clean(); err != nil {
 		return nil, err
 	}

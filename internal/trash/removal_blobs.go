@@ -17,6 +17,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -24,7 +25,7 @@ import (
 // removeBlobs removes the payloads of what was removed, from blobs/ and the store's trash, unless something still refers
 // to them. If a message cannot be read, all stay, since it may refer to any of them. left reports that a writer used one
 // meanwhile, which stays, too. marks, which may be nil, is what a sweep found before.
-func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine.TrashItem, left bool, err error) {
+func (x *removal) removeBlobs(ctx context.Context, marks *sweep.Marker) (gone []engine.TrashItem, left bool, err error) {
 	if len(x.blobs) == 0 {
 		return nil, false, nil
 	}
@@ -37,7 +38,7 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 	}
 	var there []blob.Sum
 	for _, sum := range slices.SortedFunc(maps.Keys(x.blobs), func(a, b blob.Sum) int { return bytes.Compare(a[:], b[:]) }) {
-		if marks != nil && marks.marked[sum] {
+		if marks != nil && marks.Marked[sum] {
 			continue
 		}
 		// One that cannot be looked at may be there.
@@ -48,22 +49,22 @@ func (x *removal) removeBlobs(ctx context.Context, marks *marker) (gone []engine
 	if len(there) == 0 {
 		return nil, false, nil
 	}
-	m, err := startMarker(ctx, x.s, false) // the marks of the sweep are older than what a seal has written
+	m, err := sweep.Start(ctx, x.s, false) // the marks of the sweep are older than what a seal has written
 	if err == nil {
-		err = cmp.Or(m.markAll(ctx), m.unread)
+		err = cmp.Or(m.MarkAll(ctx), m.Unread)
 	}
 	if err != nil {
 		return nil, false, fmt.Errorf("payloads may be left that only purged messages refer to; repair the store and collect again: %w", err)
 	}
-	w := sweeper{s: x.s, before: m.at, purge: true, yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}
-	for some := range slices.Chunk(there, sweepBatch) {
-		w.found = slices.DeleteFunc(slices.Clone(some), func(sum blob.Sum) bool { return m.marked[sum] })
-		if _, err := m.flush(ctx, &w); err != nil {
+	w := sweep.Sweeper{Store: x.s, Before: m.At, Purge: true, Yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}
+	for some := range slices.Chunk(there, sweep.Batch) {
+		w.Found = slices.DeleteFunc(slices.Clone(some), func(sum blob.Sum) bool { return m.Marked[sum] })
+		if _, err := m.Flush(ctx, &w); err != nil {
 			return gone, false, err
 		}
 	}
 	for _, sum := range there {
-		if m.marked[sum] {
+		if m.Marked[sum] {
 			continue
 		}
 		_, err := x.s.FS.Lstat(blob.Path(sum))

@@ -129,7 +129,7 @@ func TestRestoreWhatWasEdited(t *testing.T) {
 	c = kit.Must[*engine.Context](t)(s.Context(ctx, c.ID()))
 	kit.Check(t, c.Seal(ctx))
 	age(t, dir)
-	if moved := kit.Sweep(t, s, 0, false); len(moved) > 0 {
+	if moved := kit.Sweep(t, s, 0); len(moved) > 0 {
 		t.Errorf("swept %+v", moved)
 	}
 	m := kit.Load(t, kit.Must[*engine.Branch](t)(c.Branch("gone")))[0]

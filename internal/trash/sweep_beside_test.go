@@ -71,7 +71,7 @@ func TestSweepBeside(t *testing.T) {
 				}
 				return nil
 			})
-			for x, err := range trash.Sweep(ctx, s, 0, false) {
+			for x, err := range kit.SweepAll(ctx, s, 0) {
 				t.Errorf("%s before operation %d: %s %v", what, k, x.Path, err)
 			}
 			disk.Fail(nil)

@@ -61,7 +61,7 @@ func TestSweepUndurable(t *testing.T) {
 			for _, err := range trash.Purge(ctx, other, nil, 0, false) { // the replaced version
 				kit.Check(t, err)
 			}
-			kit.Sweep(t, other, 0, false)
+			kit.Sweep(t, other, 0)
 			for _, choice := range []crashfs.Choice{crashfs.Lose, crashfs.Keep, crashfs.ZeroFill, crashfs.Random(1), crashfs.Random(2)} {
 				left := kit.Must[*engine.Store](t)(kit.Open("disk", kit.CrashOptions(disk.Crash(choice))...))
 				for f, err := range checking.Check(ctx, left, nil, checking.Options{ReadData: true}) {

@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -51,7 +52,7 @@ func TestSweep(t *testing.T) {
 	if n := len(kit.BlobFiles(t, dir)); n != 4 {
 		t.Fatalf("%d blobs, wanted 4", n)
 	}
-	if moved := kit.Sweep(t, s, 0, false); len(moved) != 0 {
+	if moved := kit.Sweep(t, s, 0); len(moved) != 0 {
 		t.Errorf("%+v moved, though a context in trash and an old version refer to them", moved)
 	}
 	// What was in trash is purged, and the log is sealed that had the old version.
@@ -59,14 +60,16 @@ func TestSweep(t *testing.T) {
 		os.RemoveAll(filepath.Join(dir, c.ID().String(), "trash"))); err != nil {
 		t.Fatal(err)
 	}
-	if moved := kit.Sweep(t, s, 7*24*time.Hour, false); len(moved) != 0 {
+	if moved := kit.Sweep(t, s, 7*24*time.Hour); len(moved) != 0 {
 		t.Errorf("%+v moved before the grace period is over", moved)
 	}
 	age(t, dir)
-	if moved := kit.Sweep(t, s, 7*24*time.Hour, true); len(moved) != 2 || len(kit.BlobFiles(t, dir)) != 4 {
-		t.Errorf("a dry run: %+v, %d blobs left", moved, len(kit.BlobFiles(t, dir)))
+	planned := 0
+	kit.Check(t, sweep.Run(ctx, s, 7*24*time.Hour, true, func(engine.TrashItem) bool { planned++; return true }))
+	if planned != 2 || len(kit.BlobFiles(t, dir)) != 4 {
+		t.Errorf("a dry run: %d, %d blobs left", planned, len(kit.BlobFiles(t, dir)))
 	}
-	moved := kit.Sweep(t, s, 7*24*time.Hour, false)
+	moved := kit.Sweep(t, s, 7*24*time.Hour)
 	if len(moved) != 2 || len(kit.BlobFiles(t, dir)) != 2 {
 		t.Errorf("%+v moved, %d blobs left", moved, len(kit.BlobFiles(t, dir)))
 	}
@@ -133,7 +136,7 @@ func TestSweepBesideAWriter(t *testing.T) {
 		s, c, dir, _ := begin(t)
 		write(t, c)
 		age(t, dir)
-		if moved := kit.Sweep(t, s, 0, false); len(moved) != 0 {
+		if moved := kit.Sweep(t, s, 0); len(moved) != 0 {
 			t.Errorf("%+v moved", moved)
 		}
 		check(t, c)
@@ -145,19 +148,19 @@ func TestSweepBesideAWriter(t *testing.T) {
 		if err := hold.Hold(ctx); err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range trash.Sweep(ctx, s, 0, false) {
+		for _, err := range kit.SweepAll(ctx, s, 0) {
 			if !errors.Is(err, engine.ErrLocked) {
 				t.Errorf("a sweep began while a writer had found a blob and not committed: %v", err)
 			}
 		}
 		hold.Release()
-		if moved := kit.Sweep(t, s, 0, false); len(moved) != 1 {
+		if moved := kit.Sweep(t, s, 0); len(moved) != 1 {
 			t.Errorf("%+v moved after the writer gave up", moved)
 		}
 	})
 	t.Run("after it is gone", func(t *testing.T) {
 		s, c, _, _ := begin(t)
-		if moved := kit.Sweep(t, s, 0, false); len(moved) != 1 {
+		if moved := kit.Sweep(t, s, 0); len(moved) != 1 {
 			t.Fatalf("%+v moved", moved)
 		}
 		write(t, c)
@@ -177,7 +180,7 @@ func TestNoSweepBlind(t *testing.T) {
 	unread(t, filepath.Join(dir, c.ID().String()), at.ID)
 	age(t, dir)
 	failed := false
-	for _, err := range trash.Sweep(ctx, s, 0, false) {
+	for _, err := range kit.SweepAll(ctx, s, 0) {
 		failed = failed || err != nil
 	}
 	if !failed || len(kit.BlobFiles(t, dir)) != 1 {

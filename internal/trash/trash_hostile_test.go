@@ -53,7 +53,7 @@ func newHoard(t *testing.T) *hoard {
 	_, _, err := h.store.Blobs.Put([]byte(kit.LargeBody("lost")))
 	kit.Check(t, err)
 	age(t, h.dir)
-	kit.Sweep(t, h.store, time.Hour, false)
+	kit.Sweep(t, h.store, time.Hour)
 	h.blobs = kit.TrashOf(t, h.store, "blobs")[0]
 	lost := kit.Must[*engine.Context](t)(h.store.Create(ctx, engine.Metadata{Title: "whole"}))
 	kit.Fill(t, lost.Active(), 3)

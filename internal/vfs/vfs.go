@@ -96,3 +96,16 @@ func SameFile(a, b fs.FileInfo) bool {
 	}
 	return os.SameFile(a, b)
 }
+
+// TypeName names a kind of file.
+func TypeName(t fs.FileMode) string {
+	switch {
+	case t.IsRegular():
+		return "a file"
+	case t.IsDir():
+		return "a folder"
+	case t&fs.ModeSymlink != 0:
+		return "a link, which is not followed"
+	}
+	return "neither a file nor a folder"
+}

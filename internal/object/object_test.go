@@ -1,4 +1,4 @@
-package context
+package object
 
 import (
 	"encoding/json"
@@ -12,22 +12,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// TestDecode: decode gives every value that json.Unmarshal gives, and fails where that fails.
+// TestDecode: Decode gives every value that json.Unmarshal gives, and fails where that fails.
 func TestDecode(t *testing.T) {
 	values := []string{
 		`null`, `true`, `0`, `-7`, `1.5`, `1e2`, `9223372036854775807`, `9223372036854775808`, `""`, `"text"`, `"a\nb \u00e9\ud800"`,
 		"\"\xff\"", `"é"`, `[]`, `[1]`, `[null]`, `[{}, {"a": 1, "a": [2]}]`, `[{"a":1},2]`, `{}`, `{"b" : {"c":null}}`,
-		`[{"id":"01890a5d-ac96-774b-bcce-b302099a8057","base":3,"folder":"a b","x":{}}]`, `[{"base":"3"}]`, `[{"base":1.5}]`, `[{"id":"1"}]`,
 		`"01890a5d-ac96-774b-bcce-b302099a8057"`, `"01890A5D-AC96-774B-BCCE-B302099A8057"`,
 		`"urn:uuid:01890a5d-ac96-774b-bcce-b302099a8057"`, `"\u00301890a5d-ac96-774b-bcce-b302099a8057"`,
 		`"2026-01-02T03:04:05.6Z"`, `"2026-01-02T03:04:05+02:00"`, `"2026-01-02"`,
 	}
 	for _, into := range []any{
-		new(string), new(uuid.UUID), new(int64), new(time.Time), new(Object), new([]Object), new(json.RawMessage), new([]Line),
+		new(string), new(uuid.UUID), new(int64), new(time.Time), new(Object), new([]Object), new(json.RawMessage),
 	} {
 		for _, v := range values {
 			want, got := reflect.New(reflect.TypeOf(into).Elem()), reflect.New(reflect.TypeOf(into).Elem())
-			werr, err := json.Unmarshal([]byte(v), want.Interface()), decode(json.RawMessage(v), got.Interface())
+			werr, err := json.Unmarshal([]byte(v), want.Interface()), Decode(json.RawMessage(v), got.Interface())
 			if (werr == nil) != (err == nil) || err == nil && !reflect.DeepEqual(want.Interface(), got.Interface()) {
 				t.Errorf("%s into %T: %v, %v; wanted %v, %v", v, into, got.Elem(), err, want.Elem(), werr)
 			}
@@ -50,7 +49,7 @@ func TestObjectRepeatsMembers(t *testing.T) {
 		if err := o.UnmarshalJSON([]byte("{" + strings.Join(members, ", ") + "}")); err != nil {
 			t.Fatal(err)
 		}
-		if got := string(o.raw()); got != "{"+strings.Join(want, ",")+"}" {
+		if got := string(o.Raw()); got != "{"+strings.Join(want, ",")+"}" {
 			t.Errorf("%d members: %s", n, got)
 		}
 	}
@@ -68,7 +67,7 @@ func TestObjectKeepsNothingOfItsText(t *testing.T) {
 	for _, m := range o.Members() {
 		_ = append(m.Value, "overwritten"...)
 	}
-	if got := string(o.raw()); got != want {
+	if got := string(o.Raw()); got != want {
 		t.Errorf("%s, wanted %s", got, want)
 	}
 }
@@ -78,7 +77,7 @@ func TestCompact(t *testing.T) {
 	for v, want := range map[string]string{
 		`"a b"`: `"a b"`, ` "a b"`: `"a b"`, "\"a b\"\n": `"a b"`, `{ "a" : " b" }`: `{"a":" b"}`, `[1, "x y"]`: `[1,"x y"]`, ` 5 `: `5`,
 	} {
-		if got := string(compact(json.RawMessage(v))); got != want {
+		if got := string(Compact(json.RawMessage(v))); got != want {
 			t.Errorf("%s: %s, wanted %s", v, got, want)
 		}
 	}

@@ -1,17 +1,18 @@
-package context
+// Package object has JSON objects that keep the order and spelling of their members, and writes JSON without reflection:
+// metadata is read and written with each commit that changes it.
+package object
 
 import (
 	"bytes"
-	"encoding/hex"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir/message"
-	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -27,6 +28,12 @@ type Member struct {
 	Key   string
 	Value json.RawMessage
 }
+
+// New returns an object with these members.
+func New(members []Member) Object { return Object{members} }
+
+// Len returns the number of members.
+func (o Object) Len() int { return len(o.members) }
 
 // Members returns the members in order.
 func (o Object) Members() []Member { return slices.Clone(o.members) }
@@ -72,14 +79,14 @@ func (o *Object) SetText(key, value string) {
 		o.Set(key, nil)
 		return
 	}
-	o.Set(key, mustMarshal(value))
+	o.Set(key, MustMarshal(value))
 }
 
 // UnmarshalJSON parses any object. The last value of a repeated key counts.
-func (o *Object) UnmarshalJSON(b []byte) error { return o.parse(bytes.Clone(b)) }
+func (o *Object) UnmarshalJSON(b []byte) error { return o.Parse(bytes.Clone(b)) }
 
-// parse is UnmarshalJSON for an object that keeps b.
-func (o *Object) parse(b []byte) error {
+// Parse is UnmarshalJSON for an object that keeps b.
+func (o *Object) Parse(b []byte) error {
 	o.members = nil
 	switch string(bytes.TrimSpace(b)) {
 	case "null", "{}":
@@ -94,7 +101,7 @@ func (o *Object) parse(b []byte) error {
 			i = slices.IndexFunc(members, func(m Member) bool { return m.Key == key })
 			twice = i >= 0
 		}
-		m := Member{key, compact(json.RawMessage(v))}
+		m := Member{key, Compact(json.RawMessage(v))}
 		if twice {
 			members[i] = m
 			return nil
@@ -116,120 +123,32 @@ func (o *Object) parse(b []byte) error {
 }
 
 // MarshalJSON writes the members in order.
-func (o Object) MarshalJSON() ([]byte, error) { return o.raw(), nil }
+func (o Object) MarshalJSON() ([]byte, error) { return o.Raw(), nil }
 
-func (o Object) raw() json.RawMessage {
+// Raw returns the object without white space.
+func (o Object) Raw() json.RawMessage {
 	size := 2
 	for _, m := range o.members {
 		size += len(m.Key) + len(m.Value) + len(`"":,`)
 	}
-	return o.appendTo(make([]byte, 0, size))
+	return o.AppendTo(make([]byte, 0, size))
 }
 
-func (o Object) appendTo(b []byte) []byte {
-	w := objectWriter{b}
-	w.begin()
-	w.members(o)
-	w.end()
-	return w.b
+// AppendTo appends the object to b.
+func (o Object) AppendTo(b []byte) []byte {
+	w := Writer{b}
+	w.Begin()
+	w.Members(o)
+	w.End()
+	return w.B
 }
 
-// objectWriter appends JSON to b, without white space. Metadata is written with each commit that changes it.
-type objectWriter struct{ b []byte }
-
-func (w *objectWriter) begin() { w.b = append(w.b, '{') }
-func (w *objectWriter) end()   { w.b = append(w.b, '}') }
-
-// key begins a member, or a later member after a comma.
-func (w *objectWriter) key(key string) {
-	if w.b[len(w.b)-1] != '{' {
-		w.b = append(w.b, ',')
-	}
-	w.b = append(appendQuoted(w.b, key), ':')
-}
-
-// raw adds a member whose value is JSON without white space.
-func (w *objectWriter) raw(key, value string) {
-	w.key(key)
-	w.b = append(w.b, value...)
-}
-
-// value adds a member whose value may have white space; nil adds none.
-func (w *objectWriter) value(key string, value json.RawMessage) {
-	if value != nil {
-		w.key(key)
-		w.b = append(w.b, compact(value)...)
-	}
-}
-
-func (w *objectWriter) text(key, s string) {
-	w.key(key)
-	w.b = appendQuoted(w.b, s)
-}
-
-func (w *objectWriter) id(key string, id uuid.UUID) {
-	w.key(key)
-	w.b = append(w.b, '"')
-	for i, part := range [][]byte{id[:4], id[4:6], id[6:8], id[8:10], id[10:]} {
-		if i > 0 {
-			w.b = append(w.b, '-')
-		}
-		w.b = hex.AppendEncode(w.b, part)
-	}
-	w.b = append(w.b, '"')
-}
-
-func (w *objectWriter) time(key string, at time.Time) {
-	w.text(key, at.UTC().Format(time.RFC3339Nano))
-}
-
-func (w *objectWriter) number(key string, n int64) {
-	w.key(key)
-	w.b = strconv.AppendInt(w.b, n, 10)
-}
-
-// members adds the members of an object.
-func (w *objectWriter) members(o Object) {
-	for _, m := range o.members {
-		w.value(m.Key, m.Value)
-	}
-}
-
-// optional adds a member unless its text is empty.
-func (w *objectWriter) optional(key, s string) {
-	if s != "" {
-		w.text(key, s)
-	}
-}
-
-// object adds a member unless the object has none.
-func (w *objectWriter) object(key string, o Object) {
-	if len(o.members) > 0 {
-		w.key(key)
-		w.b = o.appendTo(w.b)
-	}
-}
-
-// writeArray adds a member that is an array of objects.
-func writeArray[T any](w *objectWriter, key string, elements []T, write func(T, *objectWriter)) {
-	w.key(key)
-	w.b = append(w.b, '[')
-	for i, e := range elements {
-		if i > 0 {
-			w.b = append(w.b, ',')
-		}
-		w.begin()
-		write(e, w)
-		w.end()
-	}
-	w.b = append(w.b, ']')
-}
-
-func quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
+// Quoted returns a JSON string. Invalid UTF-8 is replaced.
+func Quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
 
 // appendQuoted appends a JSON string. Invalid UTF-8 is replaced.
 func appendQuoted(b []byte, s string) []byte {
-	if isPlain(s) {
+	if IsPlain(s) {
 		b = append(append(b, '"'), s...)
 		return append(b, '"')
 	}
@@ -237,8 +156,8 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// isPlain reports whether a JSON string spells each character as it is.
-func isPlain(s string) bool {
+// IsPlain reports whether a JSON string spells each character as it is.
+func IsPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
 			return false
@@ -247,25 +166,31 @@ func isPlain(s string) bool {
 	return true
 }
 
-// take removes key and decodes its value. No copy of the object may share its members.
-func (o *Object) take(key string, into any) error {
+// Take removes key and decodes its value. No copy of the object may share its members.
+func (o *Object) Take(key string, into any) error {
 	i := slices.IndexFunc(o.members, func(m Member) bool { return m.Key == key })
 	if i < 0 {
 		return nil
 	}
 	v := o.members[i].Value
 	o.members = slices.Delete(o.members, i, i+1)
-	return decode(v, into)
+	return Decode(v, into)
 }
 
-// takeAll removes the members of fields and decodes their values. No copy of the object may share its members.
-func (o *Object) takeAll(fields ...field) error {
+// Field says where a member is decoded to.
+type Field struct {
+	Key  string
+	Into any
+}
+
+// TakeAll removes the members of fields and decodes their values. No copy of the object may share its members.
+func (o *Object) TakeAll(fields ...Field) error {
 	rest := o.members[:0]
 	for _, m := range o.members {
-		i := slices.IndexFunc(fields, func(f field) bool { return f.key == m.Key })
+		i := slices.IndexFunc(fields, func(f Field) bool { return f.Key == m.Key })
 		if i < 0 {
 			rest = append(rest, m)
-		} else if err := decode(m.Value, fields[i].into); err != nil {
+		} else if err := Decode(m.Value, fields[i].Into); err != nil {
 			return fmt.Errorf("%q: %w", m.Key, err)
 		}
 	}
@@ -274,35 +199,33 @@ func (o *Object) takeAll(fields ...field) error {
 	return nil
 }
 
-// decode is json.Unmarshal of a valid value. It decodes what metadata mostly has without a scan and without reflection.
-func decode(v json.RawMessage, into any) error {
+// Decode is json.Unmarshal of a valid value. It decodes what metadata mostly has without a scan and without reflection.
+func Decode(v json.RawMessage, into any) error {
 	switch into := into.(type) {
 	case *json.RawMessage:
 		*into = v
 		return nil
 	case *Object:
-		return into.parse(v)
+		return into.Parse(v)
 	case *[]Object:
 		if *into = []Object{}; v[0] == '[' {
 			return message.Elements(v, func(element jsontext.Value) error {
 				*into = append(*into, Object{})
-				return (*into)[len(*into)-1].parse(element)
+				return (*into)[len(*into)-1].Parse(element)
 			})
 		}
 	case *time.Time:
 		return into.UnmarshalJSON(v)
 	case *string:
-		if text, ok := plainText(v); ok {
+		if text, ok := PlainText(v); ok {
 			*into = string(text)
 			return nil
 		}
-	case *[]Line:
-		return jsonv2.Unmarshal(v, into, message.Verbatim...)
 	case *uuid.UUID:
 		if string(v) == "null" { // the parent of most contexts
 			return nil
 		}
-		if text, ok := plainText(v); ok {
+		if text, ok := PlainText(v); ok {
 			return into.UnmarshalText(text)
 		}
 	case *int64:
@@ -310,20 +233,22 @@ func decode(v json.RawMessage, into any) error {
 			*into = n
 			return nil
 		}
+	case json.Unmarshaler:
+		return into.UnmarshalJSON(v)
 	}
 	return json.Unmarshal(v, into)
 }
 
-// plainText returns the content of a JSON string that has no escapes.
-func plainText(v json.RawMessage) (text []byte, ok bool) {
+// PlainText returns the content of a JSON string that has no escapes.
+func PlainText(v json.RawMessage) (text []byte, ok bool) {
 	if len(v) < 2 || v[0] != '"' || bytes.IndexByte(v, '\\') >= 0 || !utf8.Valid(v) {
 		return nil, false
 	}
 	return v[1 : len(v)-1], true
 }
 
-// mustMarshal encodes a value whose encoding cannot fail, without escaping for HTML.
-func mustMarshal(v any) json.RawMessage {
+// MustMarshal encodes a value whose encoding cannot fail, without escaping for HTML.
+func MustMarshal(v any) json.RawMessage {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
 	e.SetEscapeHTML(false)
@@ -331,4 +256,52 @@ func mustMarshal(v any) json.RawMessage {
 		panic("ctxdir: " + err.Error())
 	}
 	return bytes.TrimRight(b.Bytes(), "\n")
+}
+
+// Texts returns the members of the object whose value is a text, nil without one.
+func (o Object) Texts() map[string]string {
+	var texts map[string]string
+	for _, m := range o.members {
+		if len(m.Value) == 0 || m.Value[0] != '"' {
+			continue
+		}
+		if texts == nil {
+			texts = make(map[string]string, len(o.members))
+		}
+		texts[m.Key] = o.Text(m.Key)
+	}
+	return texts
+}
+
+// SetTexts makes texts the members whose value is a text. It keeps the order and spelling of those that stay equal, and
+// the members with other values.
+func (o *Object) SetTexts(texts map[string]string) error {
+	for key, text := range texts {
+		if key == "" || !utf8.ValidString(key) || !utf8.ValidString(text) {
+			return fmt.Errorf("label %q=%q: the name is empty, or not all is valid UTF-8", key, text)
+		}
+	}
+	was := o.Texts()
+	for key := range was {
+		if _, ok := texts[key]; !ok {
+			o.Set(key, nil)
+		}
+	}
+	for _, key := range slices.Sorted(maps.Keys(texts)) {
+		if now, ok := was[key]; !ok || now != texts[key] {
+			o.Set(key, Quoted(texts[key]))
+		}
+	}
+	return nil
+}
+
+// Compact removes insignificant white space, which metadata.json has and a log has not.
+func Compact(v json.RawMessage) json.RawMessage {
+	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
+		return v
+	}
+	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
+		return c
+	}
+	return v
 }
