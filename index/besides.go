@@ -91,8 +91,11 @@ func (ix *Index) beside(name string, ends map[journal.Spot]bool) (o besideLog, e
 	if whole = whole && l.Next() != ""; whole {
 		o.from, o.to = l.From().Seq, l.At().Seq
 	}
-	if whole && ends[l.From()] && ends[l.At()] {
+	switch {
+	case whole && ends[l.From()] && ends[l.At()]:
 		o.is = besideSealed
+	case l.IsTorn():
+		o.is = besideBlank
 	}
 	return o, err
 }

@@ -33,6 +33,7 @@ func (u *users) release() bool { return u.n.Add(-1) == 0 }
 type openLog struct {
 	*journal.Log
 	users
+	before []byte // the state where it begins, if its begin record is torn
 }
 
 func newOpenLog(l *journal.Log) *openLog {

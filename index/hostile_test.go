@@ -76,10 +76,7 @@ func TestHostileCount(t *testing.T) {
 	state := saved{Lines: []Counts{{Line: line, Count: journal.MaxSeq}}}
 	raw, err := state.encode()
 	must(t, err)
-	b, err := beginning(dir)
-	must(t, err)
-	b.State = raw
-	must(t, journal.Start(disk, journal.NewName(1), b, nil))
+	must(t, journal.Start(disk, journal.NewName(1), dir.beginning(1, raw), nil))
 	ix := Open(dir, Options{})
 	defer ix.Close()
 	problems, err := ix.Problems()

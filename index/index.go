@@ -142,7 +142,7 @@ func (ix *Index) follow() error {
 		if err != nil {
 			return err
 		}
-		if next.From() != ix.state.at {
+		if next.From() != ix.state.at || next.IsTorn() {
 			next.release()
 			return damaged("%s does not continue %s", next.Name(), o.Name())
 		}

@@ -215,33 +215,24 @@ func (s *state) continues(o *openLog) bool {
 func (s *state) readLogs(logs []*openLog) error {
 	for _, o := range logs {
 		if o.From() != s.at {
+			if o.IsTorn() {
+				continue // it has not begun
+			}
 			if !s.lenient && len(s.logs) > 0 && s.newest().Next() == o.Name() {
 				return damaged("the beginning of %s", o.Name())
 			}
-			if !s.lenient || o.From().Seq <= s.at.Seq || len(s.segments.all) > 0 && o.From().Seq < s.segments.last().name.To {
-				continue // sealed already, or of another history
+			if !s.misses(o, logs) {
+				continue
 			}
-			if len(s.logs) > 0 && !s.broken && s.newest().Next() == "" {
-				continue // nothing follows a log that has not ended
-			}
-			if slices.ContainsFunc(logs, func(x *openLog) bool { return x.From() == s.at && !slices.Contains(s.logs, x) }) {
-				continue // nothing is missing
+			if !s.lenient {
+				return damaged("records before %s", o.Name())
 			}
 			if err := s.jump(o); err != nil {
 				return err
 			}
 		}
-		o.hold()
-		s.logs = append(s.logs, o)
-		if err := s.readLog(o); err != nil {
+		if err := s.add(o); err != nil {
 			return err
-		}
-		if o.State() == nil {
-			if !s.lenient {
-				return damaged("the begin record of %s", o.Name())
-			}
-			s.broken = true
-			s.problem(Problem{File: o.Name(), From: o.From().Seq + 1, To: o.From().Seq, Detail: "the begin record is damaged"})
 		}
 	}
 	if len(s.logs) == 0 {
@@ -251,6 +242,56 @@ func (s *state) readLogs(logs []*openLog) error {
 		s.broken, s.headless = true, true
 		s.problem(Problem{From: s.at.Seq + 1, Detail: "the newest log is missing"})
 	}
+	return nil
+}
+
+// misses reports whether records are missing before a log, which does not go on where the last one ends. Strictly, only the
+// torn end of that shows it: another history may have the log.
+func (s *state) misses(o *openLog, logs []*openLog) bool {
+	if o.From().Seq <= s.at.Seq || len(s.segments.all) > 0 && o.From().Seq < s.segments.last().name.To {
+		return false // sealed already, or of another history
+	}
+	if slices.ContainsFunc(logs, func(x *openLog) bool { return x.From() == s.at && !slices.Contains(s.logs, x) }) {
+		return false // nothing is missing
+	}
+	if len(s.logs) > 0 && s.newest().Next() == "" && (s.torn || s.broken) {
+		return true
+	}
+	return s.lenient && (len(s.logs) == 0 || s.newest().Next() != "")
+}
+
+// add reads a log, which goes on where the last one ends. The newest one may be torn: a crash tore its first commit.
+func (s *state) add(o *openLog) error {
+	if n := len(s.logs); n > 0 && s.newest().IsTorn() {
+		if err := s.misbegun(s.newest()); err != nil {
+			return err
+		}
+	}
+	if o.IsTorn() {
+		all, err := s.save()
+		if err == nil {
+			o.before, err = all.encode()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	o.hold()
+	s.logs = append(s.logs, o)
+	err := s.readLog(o)
+	if err == nil && o.State() == nil && !o.IsTorn() {
+		s.broken = true
+		err = s.misbegun(o)
+	}
+	return err
+}
+
+// misbegun is for a log without a begin record.
+func (s *state) misbegun(o *openLog) error {
+	if !s.lenient {
+		return damaged("the begin record of %s", o.Name())
+	}
+	s.problem(Problem{File: o.Name(), From: o.From().Seq + 1, To: o.From().Seq, Detail: "the begin record is damaged"})
 	return nil
 }
 
@@ -336,7 +377,7 @@ func (s *state) readLog(o *openLog) error {
 	if failed == nil && s.lenient && errors.Is(err, ErrDamaged) {
 		err = lost(0, err)
 	}
-	s.torn = s.torn || tail == journal.Torn
+	s.torn = tail == journal.Torn
 	if err == nil && tail == journal.Damaged {
 		err = lost(0, damaged("the last record of %s", o.Name()))
 	}

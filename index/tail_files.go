@@ -121,6 +121,9 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 		return true, t.ix.Reload()
 	case err != nil:
 		return false, err
+	case next.IsTorn() && next.From() != t.at:
+		next.release()
+		return false, nil // it has not begun
 	}
 	t.leave()
 	t.log = next

@@ -56,7 +56,7 @@ func (ix *Index) Ready() (ready bool) {
 		return false
 	}
 	o := s.newest()
-	return o.Next() == "" && o.Failed() == nil && o.Len() < ix.opts.Full
+	return o.Next() == "" && o.Failed() == nil && !o.IsTorn() && o.Len() < ix.opts.Full
 }
 
 // Recover makes the records of a commit durable whose sync failed: in a copy of the log, since a sync that fails is never
@@ -95,7 +95,7 @@ func (ix *Index) prepare() (err error) {
 			return ix.beginAnew()
 		}
 		o := ix.state.newest()
-		if err = o.Failed(); err == nil {
+		if o.Failed() == nil && !o.IsTorn() {
 			err = ix.ready(o)
 		} else {
 			err = journal.ErrDoubted
@@ -130,10 +130,11 @@ func (ix *Index) ready(o *openLog) error {
 	})
 }
 
-// replace puts a copy in the place of the newest log, whose blocks may not keep what is written to them.
+// replace puts a copy in the place of the newest log, whose blocks may not keep what is written to them, or whose begin
+// record is torn.
 func (ix *Index) replace() error {
 	o := ix.state.newest()
-	l, err := o.Replace()
+	l, err := o.Replace(ix.dir.beginning(o.Number(), o.before))
 	if err != nil {
 		return err
 	}
@@ -236,9 +237,7 @@ func (ix *Index) beginLog(name string) error {
 		return err
 	}
 	number, _ := journal.ParseName(name)
-	l, err := journal.BeginAt(ix.dir.Logs, name, journal.Beginning{
-		Context: ix.dir.Context, Store: ix.dir.Store, Number: number, State: b, CreatedAt: time.Now().UTC().Truncate(time.Microsecond),
-	}, ix.state.at)
+	l, err := journal.BeginAt(ix.dir.Logs, name, ix.dir.beginning(number, b), ix.state.at)
 	if err != nil {
 		return err
 	}
@@ -301,18 +300,18 @@ func Begin(dir Folder, m *ctxfolder.Metadata) error {
 	if err != nil {
 		return err
 	}
-	b, err := beginning(dir)
+	state, err := saved{Lines: []Counts{}}.encode()
 	if err != nil {
 		return err
 	}
-	return journal.Start(dir.Logs, journal.NewName(1), b, []journal.Item{{Kind: journal.Metadata, Body: raw}})
+	return journal.Start(dir.Logs, journal.NewName(1), dir.beginning(1, state), []journal.Item{{Kind: journal.Metadata, Body: raw}})
 }
 
-// beginning returns the beginning of the first log.
-func beginning(dir Folder) (b journal.Beginning, err error) {
-	b = journal.Beginning{Context: dir.Context, Store: dir.Store, Number: 1, CreatedAt: time.Now().UTC().Truncate(time.Microsecond)}
-	b.State, err = saved{Lines: []Counts{}}.encode()
-	return b, err
+// beginning returns what a log with a number begins with.
+func (dir Folder) beginning(number uint64, state []byte) journal.Beginning {
+	return journal.Beginning{
+		Context: dir.Context, Store: dir.Store, Number: number, State: state, CreatedAt: time.Now().UTC().Truncate(time.Microsecond),
+	}
 }
 
 // MetadataItem returns the record that commits m, the next revision of the metadata. The caller holds the lock of the

@@ -112,6 +112,11 @@ func (e *eraser) findCopies(ctx context.Context) error {
 	}
 	s := &copySearch{e: e, bytes: maxForeignBytes, files: maxForeignFiles, buffer: make([]byte, 1<<20)}
 	err := s.folder(ctx, ".")
+	for _, p := range e.strangers {
+		if err == nil {
+			err = errors.Join(ctx.Err(), s.file(p))
+		}
+	}
 	if errors.Is(err, errSearchedEnough) {
 		return nil
 	}
@@ -120,7 +125,6 @@ func (e *eraser) findCopies(ctx context.Context) error {
 
 func (s *copySearch) folder(ctx context.Context, folder string) error {
 	var inside []fs.DirEntry
-	ofMessages := s.hasMessages(folder)
 	for entry, err := range s.e.s.FS.ReadDir(folder) {
 		if errors.Is(err, fs.ErrNotExist) {
 			return nil
@@ -128,9 +132,6 @@ func (s *copySearch) folder(ctx context.Context, folder string) error {
 		if err != nil {
 			s.report(uuid.Nil, folder, 0, "could not be searched: "+err.Error())
 			break
-		}
-		if _, message := ctxfolder.ParseMessageFile(entry.Name()); message && ofMessages && !entry.IsDir() {
-			continue // the store's
 		}
 		inside = append(inside, entry)
 	}
@@ -179,10 +180,9 @@ func (s *copySearch) isOwn(p string) own {
 	switch {
 	case len(parts) == 2:
 		switch name {
-		case ctxfolder.Trash, legacy.PoolFolder:
+		case ctxfolder.Trash, ctxfolder.Messages, legacy.PoolFolder: // findTraces read the names of message files
 			return ownTree
-		case ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.Segments, ctxfolder.Messages,
-			legacy.ContextFile:
+		case ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, ctxfolder.Segments, legacy.ContextFile:
 			return ownEntry
 		}
 		if log || trash.IsTemporary(name) {
@@ -190,16 +190,11 @@ func (s *copySearch) isOwn(p string) own {
 		}
 	case len(parts) == 3:
 		_, segment := archive.ParseName(parts[2])
-		if name == ctxfolder.Segments && segment || name == ctxfolder.Messages && ctxfolder.ValidFolder(parts[2]) {
+		if name == ctxfolder.Segments && segment {
 			return ownEntry
 		}
 	}
 	return foreign
-}
-
-// hasMessages reports whether a folder has the message files of a line.
-func (s *copySearch) hasMessages(folder string) bool {
-	return path.Dir(folder) == s.e.id.String()+"/"+ctxfolder.Messages
 }
 
 func (s *copySearch) isOwnInStore(name string, id uuid.UUID, isContext bool) own {

@@ -113,7 +113,9 @@ type eraser struct {
 	done     []Removal
 	texts    map[uuid.UUID][]byte // of the messages, by which copies that a person made are found
 	titles   map[string]bool      // those that were made from the messages
-	reported map[string]bool
+	// strangers are the files among the message files of the context that are none, relative to the store.
+	strangers []string
+	reported  map[string]bool
 }
 
 // target is the context, or a copy of it in the store's trash.

@@ -35,7 +35,11 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 	if err != nil {
 		return nil, err
 	}
+	var strangers []string
 	err = engine.WalkFiles(x.c.Dir.FS, ctxfolder.Messages, func(p string) error {
+		if _, view := ctxfolder.ParseMessageFile(path.Base(p)); !view || strings.Count(p, "/") != 2 {
+			strangers = append(strangers, x.path(p))
+		}
 		t, ok, err := e.traceByName(x.c.Dir.FS, p, "message file")
 		if ok && err == nil {
 			found = append(found, t)
@@ -44,6 +48,9 @@ func (e *eraser) findTraces(x *target) ([]trace, error) {
 	})
 	if err != nil {
 		return nil, err
+	}
+	if x == e.main {
+		e.strangers = strangers
 	}
 	for {
 		known := len(e.blobs)

@@ -114,7 +114,7 @@ func (b *bench) ready() error {
 }
 
 func (b *bench) replace() error {
-	l, err := b.l.Replace()
+	l, err := b.l.Replace(Beginning{})
 	if err != nil {
 		return err
 	}

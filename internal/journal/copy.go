@@ -28,14 +28,19 @@ func (l *Log) CopyTo(dir vfs.FS, store uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	_, err = f.Write(begin)
+	return errors.Join(l.copyFrom(from, f, begin), f.Close())
+}
+
+// copyFrom writes a begin record, what the log has from an offset on, and blank space.
+func (l *Log) copyFrom(from int64, f vfs.File, begin []byte) error {
+	_, err := f.Write(begin)
 	if err == nil {
 		_, err = io.Copy(f, io.NewSectionReader(l.f, from, l.end-from))
 	}
 	if err == nil {
 		_, err = f.Write(blankSpace(space(int64(len(begin)) + l.end - from)))
 	}
-	return errors.Join(err, f.Close())
+	return err
 }
 
 // After returns the place after a record that follows a place, although no log has it: a segment was written instead.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
@@ -236,23 +235,26 @@ func (l *Log) Cover() error {
 	return nil
 }
 
-// Replace replaces the log by a copy, with the same bytes in other blocks, and returns the copy, open and read up to the
-// same place. What was not whole is not in it. The caller holds the lock of the context, and closes l.
+// Replace replaces the log by a copy, with the same records in other blocks, and returns the copy, open and read up to the
+// same place. What was not whole is not in it. A torn log begins with b. The caller holds the lock of the context, and
+// closes l.
 //
 // Crash order: until the rename is durable, the old file may be there, with all that was acknowledged. The copy was
 // durable before, and the doubts go last.
-func (l *Log) Replace() (*Log, error) {
+func (l *Log) Replace(b Beginning) (*Log, error) {
 	fail := func(err error) (*Log, error) {
 		return nil, fmt.Errorf("%w: cannot replace %s, a sync of which has failed: %w", ErrDurability, l.name, err)
 	}
-	size := l.end + int64(space(l.end))
-	err := create(l.dir, l.name, func(f vfs.File) error {
-		if _, err := io.Copy(f, io.NewSectionReader(l.f, 0, l.end)); err != nil {
-			return err
+	var begin []byte
+	from := int64(0)
+	if l.torn {
+		var err error
+		if begin, err = b.encode(l.from); err != nil {
+			return fail(err)
 		}
-		_, err := f.Write(blankSpace(int(size - l.end)))
-		return err
-	})
+		from = l.first
+	}
+	err := create(l.dir, l.name, func(f vfs.File) error { return l.copyFrom(from, f, begin) })
 	if err == nil {
 		err = l.dir.SyncDir(".")
 	}

@@ -33,6 +33,7 @@ type Log struct {
 	state json.RawMessage // of the context there; nil if the begin record is damaged
 	begin Beginning       // likewise
 	first int64           // where the first record after the begin record starts
+	torn  bool            // the begin record is, as far as can be told
 
 	at        Spot   // the place after the last record that was read or written
 	end       int64  // where that record ends
@@ -79,12 +80,12 @@ func ParseName(name string) (number uint64, ok bool) {
 	return number, err == nil && number > 0 && strconv.FormatUint(number, 10) == digits
 }
 
-// ErrBlank means that a log has no record yet. It was preallocated, or a crash tore its beginning.
+// ErrBlank means that a log has no record yet. It was preallocated, or a crash tore its first commit.
 var ErrBlank = fmt.Errorf("the log has not begun: %w", fs.ErrNotExist)
 
 // Open opens a log of a context's folder and reads its begin record. The error wraps fs.ErrNotExist, [ErrBlank],
-// [ErrVersion], or [ErrDamaged] if there is nothing to read. If only the begin record is damaged, the first record says
-// where the log goes on.
+// [ErrVersion], or [ErrDamaged] if there is nothing to read. Without a whole begin record, the first record says where the
+// log goes on: see [Log.IsTorn].
 func Open(dir vfs.FS, name string) (*Log, error) {
 	f, err := dir.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, fs.ErrPermission) || errors.Is(err, syscall.EROFS) {
@@ -125,7 +126,7 @@ func (l *Log) readBeginning() error {
 		if err != nil {
 			return err
 		}
-		l.from, l.state, l.begin, l.first = b.at, b.State, b, h.Size()
+		l.from, l.state, l.begin, l.first, l.torn = b.at, b.State, b, h.Size(), false
 	case err == nil || errors.Is(err, ErrDamaged):
 		if err := l.findBeginning(size); err != nil {
 			return err
@@ -151,16 +152,13 @@ func (l *Log) findBeginning(size int64) error {
 	if err != nil {
 		return err
 	}
-	torn, err := r.torn(0, size)
 	if ok {
-		// The begin record is missing behind a whole record if a write of both was interrupted; a mark says that it was not.
-		var damaged bool
-		if damaged, err = r.damaged(0, rec, rec.before()); damaged {
-			l.from, l.first = Spot{rec.before(), rec.Prev}, rec.Off
-			return err
-		}
-		torn = !damaged
+		// A power cut may leave a whole record without the begin record, before a sync covers both. A mark says that one did.
+		damaged, err := r.damaged(0, rec, rec.before())
+		l.from, l.first, l.torn = Spot{rec.before(), rec.Prev}, rec.Off, !damaged
+		return err
 	}
+	torn, err := r.torn(0, size)
 	switch {
 	case err != nil:
 		return err
@@ -182,7 +180,11 @@ func (l *Log) From() Spot { return l.from }
 // At returns the place after the last record that was read or written.
 func (l *Log) At() Spot { return l.at }
 
-// State returns the state of the context where the log begins; nil if that is damaged.
+// IsTorn reports whether the begin record is missing, and nothing says that it ever was on the disk. Such a log counts where it
+// goes on from the end of another one, whose last chain it has; elsewhere it is blank.
+func (l *Log) IsTorn() bool { return l.torn }
+
+// State returns the state of the context where the log begins; nil if that is damaged or torn.
 func (l *Log) State() json.RawMessage { return l.state }
 
 // Next returns the name of the log that continues this one; empty if none does.

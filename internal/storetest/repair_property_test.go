@@ -25,7 +25,7 @@ type piece struct {
 	record []byte
 }
 
-func newPiece(rt *rapid.T, logs, files []string, mark string) *piece {
+func newPiece(rt rapid.TB, logs, files []string, mark string) *piece {
 	p := &piece{files: map[string][]byte{}}
 	for _, path := range files {
 		if b, err := os.ReadFile(path); err == nil {
@@ -60,100 +60,171 @@ func (p *piece) intact(logs []string) bool {
 	return false
 }
 
-// TestWholeCopiesComeBack damages one or two files of a context. Each message of which a file, a record or a segment is
-// whole, and its payload too, comes back with a repair, on one branch or another.
+// copies are the messages of a context, and where they are.
+type copies struct {
+	tb     rapid.TB
+	root   string
+	dir    string // of the context
+	bodies []string
+	ids    []uuid.UUID
+}
+
+func (x *copies) check(err error) {
+	x.tb.Helper()
+	if err != nil {
+		x.tb.Fatal(err)
+	}
+}
+
+func (x *copies) glob(pattern string) []string {
+	paths, err := filepath.Glob(filepath.Join(x.dir, pattern))
+	x.check(err)
+	return paths
+}
+
+// What follows a message in a context.
+const (
+	thenSeal = iota
+	thenRotate
+	thenNothing
+)
+
+// newCopies makes a context with messages of some words, and does after each what then says. The store is closed.
+func newCopies(tb rapid.TB, root string, words, then []int) *copies {
+	ctx := context.Background()
+	x := &copies{tb: tb, root: root}
+	s, err := kit.Init(root, kit.Manual(100, engine.InOrder())...)
+	x.check(err)
+	defer func() { x.check(s.Close()) }()
+	c, err := s.Create(ctx, engine.Metadata{})
+	x.check(err)
+	x.dir = filepath.Join(root, c.ID().String())
+	for i := range words {
+		text := fmt.Sprintf("message %d %s", i, strings.Repeat("long ", words[i]))
+		x.bodies = append(x.bodies, text)
+		at, err := c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":%q}`, text)})
+		x.check(err)
+		x.ids = append(x.ids, at.ID)
+		switch then[i] {
+		case thenSeal:
+			x.check(c.Seal(ctx))
+		case thenRotate:
+			x.check(c.Exclusively(ctx, c.Index.Rotate))
+		}
+	}
+	x.check(c.Close())
+	return x
+}
+
+// comeBack repairs the context after some damage. Each message of which a file, a record or a segment is whole then, and its
+// payload too, comes back, on one branch or another.
+func (x *copies) comeBack(damage func()) {
+	x.tb.Helper()
+	ctx := context.Background()
+	segments := map[int][]string{}
+	for i, id := range x.ids {
+		for _, path := range x.glob("segments/*.zst") {
+			if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(`"id":"`+id.String())) {
+				segments[i] = append(segments[i], path)
+			}
+		}
+	}
+	var messages, payloads []*piece
+	for i, id := range x.ids {
+		files := append(segments[i], x.glob("messages/*/"+id.String()+".json")...)
+		messages = append(messages, newPiece(x.tb, x.glob("log-*"), files, `"id":"`+id.String()))
+		sum := blob.SumOf([]byte(x.bodies[i]))
+		blobs := []string{filepath.Join(x.root, filepath.FromSlash(blob.Path(sum)))}
+		payloads = append(payloads, newPiece(x.tb, x.glob("log-*"), blobs, `{"blob":"`+sum.String()))
+	}
+	damage()
+	want := map[uuid.UUID]string{}
+	for i, id := range x.ids {
+		if messages[i].intact(x.glob("log-*")) && (len(x.bodies[i]) < 100 || payloads[i].intact(x.glob("log-*"))) {
+			want[id] = x.bodies[i]
+		}
+	}
+	s, err := kit.Open(x.root, kit.Manual(100, engine.InOrder())...)
+	x.check(err)
+	defer s.Close()
+	for _, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
+		x.check(err)
+	}
+	for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
+		if x.check(err); f.Repairable {
+			x.tb.Fatalf("after a repair: %+v", f)
+		}
+	}
+	c, err := s.Context(ctx, uuid.MustParse(filepath.Base(x.dir)))
+	x.check(err)
+	defer c.Close()
+	for _, b := range c.Metadata().Branches {
+		open, err := c.Branch(b.Name)
+		x.check(err)
+		for m, err := range open.Messages(ctx) {
+			x.check(err)
+			if m.Unavailable == nil && kit.BodyOf(m) == fmt.Sprintf(`{"text":%q}`, want[m.ID]) {
+				delete(want, m.ID)
+			}
+		}
+	}
+	if len(want) > 0 {
+		x.tb.Fatalf("of %d messages, %d are lost of which a copy was whole: %v", len(x.ids), len(want), want)
+	}
+}
+
+// TestWholeCopiesComeBack damages one or two files of a context.
 func TestWholeCopiesComeBack(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
-		ctx := context.Background()
 		root, err := os.MkdirTemp("", "ctxdir-copies-")
-		check := func(err error) {
-			rt.Helper()
-			if err != nil {
-				rt.Fatal(err)
-			}
+		if err != nil {
+			rt.Fatal(err)
 		}
-		check(err)
 		defer os.RemoveAll(root)
-		s, err := kit.Init(root, kit.Manual(100, engine.InOrder())...)
-		check(err)
-		defer s.Close()
-		c, err := s.Create(ctx, engine.Metadata{})
-		check(err)
-		dir := filepath.Join(root, c.ID().String())
-		glob := func(pattern string) []string {
-			paths, err := filepath.Glob(filepath.Join(dir, pattern))
-			check(err)
-			return paths
+		var words, then []int
+		for range rapid.IntRange(2, 8).Draw(rt, "messages") {
+			words = append(words, rapid.SampledFrom([]int{1, 60}).Draw(rt, "words"))
+			then = append(then, rapid.IntRange(0, 5).Draw(rt, "then"))
 		}
-		bodies, ids, segments := []string{}, []uuid.UUID{}, map[int][]string{}
-		for i := range rapid.IntRange(2, 8).Draw(rt, "messages") {
-			text := fmt.Sprintf("message %d %s", i, strings.Repeat("long ", rapid.SampledFrom([]int{1, 60}).Draw(rt, "words")))
-			bodies = append(bodies, text)
-			at, err := c.Active().Append(ctx, engine.Draft{Body: fmt.Appendf(nil, `{"text":%q}`, text)})
-			check(err)
-			ids = append(ids, at.ID)
-			switch rapid.IntRange(0, 5).Draw(rt, "then") {
-			case 0:
-				check(c.Seal(ctx))
-			case 1:
-				check(c.Exclusively(ctx, c.Index.Rotate))
-			}
-		}
-		check(c.Close())
+		x := newCopies(rt, root, words, then)
 		if rapid.Bool().Draw(rt, "no blobs") {
-			check(os.RemoveAll(filepath.Join(root, "blobs")))
+			x.check(os.RemoveAll(filepath.Join(root, "blobs")))
 		}
-		for i, id := range ids {
-			for _, path := range glob("segments/*.zst") {
-				if b, err := os.ReadFile(path); err == nil && bytes.Contains(b, []byte(`"id":"`+id.String())) {
-					segments[i] = append(segments[i], path)
-				}
+		x.comeBack(func() {
+			files := append(append(x.glob("log-*"), x.glob("segments/*.zst")...), x.glob("messages/*/*.json")...)
+			for range rapid.IntRange(1, 2).Draw(rt, "damages") {
+				damageAnywhere(rt, rapid.SampledFrom(files).Draw(rt, "file"))
 			}
-		}
-		var messages, payloads []*piece
-		for i, id := range ids {
-			files := append(segments[i], glob("messages/*/"+id.String()+".json")...)
-			messages = append(messages, newPiece(rt, glob("log-*"), files, `"id":"`+id.String()))
-			sum := blob.SumOf([]byte(bodies[i]))
-			blobs := []string{filepath.Join(root, filepath.FromSlash(blob.Path(sum)))}
-			payloads = append(payloads, newPiece(rt, glob("log-*"), blobs, `{"blob":"`+sum.String()))
-		}
-		files := append(append(glob("log-*"), glob("segments/*.zst")...), glob("messages/*/*.json")...)
-		for range rapid.IntRange(1, 2).Draw(rt, "damages") {
-			damageAnywhere(rt, rapid.SampledFrom(files).Draw(rt, "file"))
-		}
-		want := map[uuid.UUID]string{}
-		for i, id := range ids {
-			if messages[i].intact(glob("log-*")) && (len(bodies[i]) < 100 || payloads[i].intact(glob("log-*"))) {
-				want[id] = bodies[i]
-			}
-		}
-		for _, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {
-			check(err)
-		}
-		for f, err := range checking.Check(ctx, s, nil, checking.Options{ReadData: true}) {
-			if check(err); f.Repairable {
-				rt.Fatalf("after a repair: %+v", f)
-			}
-		}
-		c, err = s.Context(ctx, c.ID())
-		check(err)
-		defer c.Close()
-		for _, b := range c.Metadata().Branches {
-			open, err := c.Branch(b.Name)
-			check(err)
-			for m, err := range open.Messages(ctx) {
-				check(err)
-				if m.Unavailable == nil && kit.BodyOf(m) == fmt.Sprintf(`{"text":%q}`, want[m.ID]) {
-					delete(want, m.ID)
-				}
-			}
-		}
-		if len(want) > 0 {
-			rt.Fatalf("of %d messages, %d are lost of which a copy was whole: %v", len(ids), len(want), want)
-		}
+		})
 	})
+}
+
+// TestBlankSectorsComeBack leaves one sector of a log blank, as a crash may, where there was none.
+func TestBlankSectorsComeBack(t *testing.T) {
+	t.Parallel()
+	for name, words := range map[string][]int{
+		"two in the last log": {1, 60, 1, 60, 60, 1}, "one": {1, 60, 1, 60, 60}, "a short one": {1, 60, 1, 60, 1},
+	} {
+		for number := range 3 {
+			for n := 0; ; n++ {
+				root := t.TempDir()
+				x := newCopies(t, root, words, []int{thenNothing, thenRotate, thenNothing, thenRotate, thenNothing, thenNothing})
+				x.check(os.RemoveAll(filepath.Join(root, "blobs")))
+				path := x.glob(fmt.Sprintf("log-*-%d.jsonl", number+1))[0]
+				raw, err := os.ReadFile(path)
+				x.check(err)
+				if n*512 >= len(bytes.TrimRight(raw, "\n")) {
+					break
+				}
+				copy(raw[n*512:], bytes.Repeat([]byte("\n"), 512))
+				t.Run(fmt.Sprintf("%s/log %d/sector %d", name, number+1, n), func(t *testing.T) {
+					x.tb = t
+					x.comeBack(func() { x.check(os.WriteFile(path, raw, 0o600)) })
+				})
+			}
+		}
+	}
 }
 
 // damageAnywhere damages a file, which keeps its time.
