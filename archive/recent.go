@@ -72,8 +72,8 @@ type blockOf struct {
 }
 
 // The values that all segments together keep: a context has some fifty of them, and a process many contexts. A common frame
-// has 1 MiB, and the rows of its messages as much.
+// has 128 KiB, and the rows of its messages as much.
 var (
-	recentFrames = recent[blockOf, *frame]{limit: 8, kept: (*frame).take, evicted: (*frame).release}
-	recentRows   = recent[blockOf, *blockRows]{limit: 16}
+	recentFrames = recent[blockOf, *frame]{limit: 64, kept: (*frame).take, evicted: (*frame).release}
+	recentRows   = recent[blockOf, *blockRows]{limit: 128}
 )

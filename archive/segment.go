@@ -59,7 +59,7 @@ func newSegment(name string, f vfs.File, size int64, foot footer) *Segment {
 	s := &Segment{name: name, file: f, size: size, foot: foot}
 	s.tables, _ = foot.layout()
 	s.stateEnd = foot.tables
-	s.pages.limit = 8
+	s.pages.limit = 64 // all of most segments
 	return s
 }
 

@@ -19,13 +19,16 @@ const (
 	rowsSize = 256 << 10
 	// maxRows is the greatest length of the frame of a block's rows.
 	maxRows = skipHead + sumSize + rowsSize + 256 + sumSize
+	// commonFrame is how many bytes of messages end a frame: with more, reading one message decodes more, and with fewer,
+	// segments are larger.
+	commonFrame = 128 << 10
 )
 
 // Options says how a segment is written.
 type Options struct {
 	// With compresses the frames; nil stores them.
 	With *Compressor
-	// Frame is how many bytes of messages end a frame, at most [FrameSize]; 0 for that.
+	// Frame is how many bytes of messages end a frame, at most [FrameSize]; 0 for 128 KiB.
 	Frame int
 	// Edition is that of the segment's name.
 	Edition uint32
@@ -64,7 +67,7 @@ type Writer struct {
 // Create begins a segment of a context in a folder. End it with Commit or Abort.
 func Create(fsys vfs.FS, context uuid.UUID, o Options) (*Writer, error) {
 	w := &Writer{
-		fs: fsys, context: context, edition: o.Edition, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: FrameSize,
+		fs: fsys, context: context, edition: o.Edition, tmp: vfs.TemporaryName("segment" + End), with: o.With, limit: commonFrame,
 	}
 	if w.with == nil {
 		w.with = NewCompressor(Store, 1)

@@ -33,8 +33,6 @@ type Dir struct {
 	FilesLock vfs.Lock
 
 	subs held.Table[string, *Folder] // folders in messages/
-
-	assumed *Metadata
 }
 
 // Open opens the folder of a context in a store. It reads no file in it.
@@ -167,11 +165,8 @@ func (d *Dir) parseMetadata(b []byte) (*Metadata, error) {
 	return m, nil
 }
 
-// Assume sets the metadata to use while metadata.json and every copy of it are unusable.
-func (d *Dir) Assume(m *Metadata) { d.assumed = m }
-
-// EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json. Without either it
-// returns the assumed metadata. See [Reconcile]; the error of an unusable metadata.json comes with ProjectionUnusable.
+// EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json: see [Reconcile]. The error
+// of an unusable metadata.json comes with ProjectionUnusable.
 func (d *Dir) EffectiveMetadata(committed *Metadata) (*Metadata, Projection, Stamp, error) {
 	b, stamp, err := d.readMetadata()
 	var file *Metadata
@@ -189,12 +184,8 @@ func (d *Dir) EffectiveMetadata(committed *Metadata) (*Metadata, Projection, Sta
 		return m, is, stamp, nil
 	case errors.Is(err, ErrVersion):
 		return nil, ProjectionUnusable, stamp, err
-	case committed != nil:
-		return committed, ProjectionUnusable, stamp, err
-	case d.assumed != nil:
-		return d.assumed, ProjectionUnusable, stamp, err
 	}
-	return nil, ProjectionUnusable, stamp, err
+	return committed, ProjectionUnusable, stamp, err
 }
 
 // errEditedMeanwhile reports that metadata.json is not the file that was looked at.

@@ -31,24 +31,10 @@ func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Ti
 
 // ReplaceMessage is CreateMessage that replaces an existing file.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	return d.replaceMessage(folder, id, data, at, func(vfs.FS, string) error { return nil })
-}
-
-// RewriteMessage is ReplaceMessage for a file that may be the only copy of its message.
-//
-// Crash order: the content is durable before it gets the name. So a crash leaves the old file or the new one, whole.
-func (d *Dir) RewriteMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
-	return d.replaceMessage(folder, id, data, at, vfs.SyncFile)
-}
-
-func (d *Dir) replaceMessage(folder string, id uuid.UUID, data []byte, at time.Time, sync func(fsys vfs.FS, name string) error) error {
 	return d.inFolder(folder, true, func(sub *Folder) error {
 		name := MessageFile(id)
 		tmp := vfs.TemporaryName(name)
 		err := vfs.CreateFile(sub.FS, tmp, line(data), FileTime(data, at))
-		if err == nil {
-			err = sync(sub.FS, tmp)
-		}
 		if err == nil {
 			err = sub.Rename(tmp, name)
 		}

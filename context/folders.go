@@ -85,21 +85,6 @@ func (f *Folder) missed(err error) bool {
 	return true
 }
 
-// MakeFolderWay sets aside whatever occupies the path of a branch folder or of messages/ and is not a folder, such as a
-// link.
-func (d *Dir) MakeFolderWay(name string) error {
-	for _, path := range []string{Messages, Messages + "/" + name} {
-		info, err := d.FS.Lstat(path)
-		if err != nil || info.IsDir() {
-			continue
-		}
-		if err := d.SetAside(path); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
 // RemoveFolder removes a branch folder if it is there and empty; a user may keep a file there. The caller holds the
 // context's lock.
 func (d *Dir) RemoveFolder(name string) error {

@@ -121,11 +121,6 @@ func (m *Metadata) Line(id uuid.UUID) (*Line, bool) {
 	return nil, false
 }
 
-// HasFolder reports whether a line has a folder.
-func (m *Metadata) HasFolder(name string) bool {
-	return slices.ContainsFunc(m.Lines, func(l Line) bool { return l.Folder == name })
-}
-
 // ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
 // has a line, that bases and parents are consistent, and that no folder escapes messages/. Its errors wrap ErrMetadata
 // or ErrVersion.
