@@ -8,7 +8,6 @@ import (
 	"fmt"
 	"io/fs"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/held"
@@ -74,21 +73,6 @@ func (d *Dir) AwaitFiles(ctx stdcontext.Context) error {
 		return err
 	}
 	return lock.Release()
-}
-
-// SyncFailures returns the initial count for SyncAll.
-func (d *Dir) SyncFailures() uint64 { return d.store.SyncFailures() }
-
-// SyncAll makes all writes to the context and to the store's blobs durable. The kernel reports a failed write only
-// once. So each caller keeps a count, and SyncAll also fails if another caller in the store received a report since the
-// count was set.
-func (d *Dir) SyncAll(failures *uint64) error {
-	err := d.store.SyncAll()
-	before := *failures
-	if *failures = d.store.SyncFailures(); err == nil && *failures != before {
-		err = fmt.Errorf("an earlier write to the file system failed: %w", syscall.EIO)
-	}
-	return err
 }
 
 // Check makes sure that the open folder still bears the context's name. Otherwise it fails with ErrGone: no reader
