@@ -101,11 +101,13 @@ func Fork(m *ctxfolder.Metadata, name, from string, at, length int64, id uuid.UU
 	if err != nil {
 		return nil, fmt.Errorf("branch %q: %w", from, err)
 	}
-	prompt, state := b.SystemPrompt, b.Extra.Get(ctxfolder.BranchState)
+	of := *b
 	added, err := add(m, name, line)
 	if err == nil {
-		added.SystemPrompt = prompt
-		added.Extra.Set(ctxfolder.BranchState, state)
+		added.SystemPrompt = of.SystemPrompt
+		for _, key := range []string{ctxfolder.BranchState, ctxfolder.BranchKind} {
+			added.Extra.Set(key, of.Extra.Get(key))
+		}
 	}
 	return added, err
 }
@@ -190,7 +192,9 @@ func Rewind(m *ctxfolder.Metadata, name string, to, length int64, id uuid.UUID, 
 		return false, err
 	}
 	line.Folder = freeFolder(m, folder)
-	m.Removed = append(m.Removed, ctxfolder.Removed{Line: b.Line, Name: name, At: now.UTC(), Why: WhyRewound})
+	old := ctxfolder.Removed{Branch: *b, At: now.UTC(), Why: WhyRewound}
+	old.Extra.Set(ctxfolder.BranchState, nil) // the branch keeps its state
+	m.Removed = append(m.Removed, old)
 	m.Lines = append(m.Lines, line)
 	b.Line = line.ID
 	return true, nil
@@ -205,7 +209,7 @@ func Remove(m *ctxfolder.Metadata, name string, now time.Time) error {
 	if name == m.ActiveBranch {
 		return fmt.Errorf("%w: %q; switch to another branch first", ErrActive, name)
 	}
-	m.Removed = append(m.Removed, ctxfolder.Removed{Line: b.Line, Name: name, At: now.UTC(), Why: WhyRemoved})
+	m.Removed = append(m.Removed, ctxfolder.Removed{Branch: *b, At: now.UTC(), Why: WhyRemoved})
 	m.Branches = slices.DeleteFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Name == name })
 	return nil
 }

@@ -102,8 +102,8 @@ func Purge(m *ctxfolder.Metadata, goes func(r *ctxfolder.Removed) bool) (cut []O
 	return cut
 }
 
-// Name gives a line a branch of that name, or of the name and a number where the name is taken. It returns the branch's
-// name. A line that already has a branch keeps it.
+// Name gives a line a branch of that name, or of the name and a number where the name is taken, with what its branch had
+// before it was removed. It returns the branch's name. A line that already has a branch keeps it.
 func Name(m *ctxfolder.Metadata, line uuid.UUID, name string) (string, error) {
 	for _, b := range m.Branches {
 		if b.Line == line {
@@ -127,7 +127,12 @@ func Name(m *ctxfolder.Metadata, line uuid.UUID, name string) (string, error) {
 		}
 		free = fmt.Sprintf("%s-%d", name, n)
 	}
-	m.Branches = append(m.Branches, ctxfolder.Branch{Name: free, Line: line})
-	m.Removed = slices.DeleteFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line })
+	b := ctxfolder.Branch{Line: line}
+	if i := slices.IndexFunc(m.Removed, func(r ctxfolder.Removed) bool { return r.Line == line }); i >= 0 {
+		b = m.Removed[i].Branch
+		m.Removed = slices.Delete(m.Removed, i, i+1)
+	}
+	b.Name = free
+	m.Branches = append(m.Branches, b)
 	return free, nil
 }

@@ -130,9 +130,9 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 		return nil, fmt.Errorf("it leads to revision %d of context %s", next.Revision, next.ID)
 	}
 	err := errors.Join(
-		splice(&c, "branches", &next.Branches, parseBranch),
-		splice(&c, "lines", &next.Lines, parseRow[Line]),
-		splice(&c, "removed", &next.Removed, parseRow[Removed]),
+		splice(&c, "branches", &next.Branches, parseObject(branchOf)),
+		splice(&c, "lines", &next.Lines, parseLine),
+		splice(&c, "removed", &next.Removed, parseObject(removedOf)),
 	)
 	for _, x := range c.Members() {
 		if string(x.Value) == "null" {
@@ -151,7 +151,7 @@ func (b Branch) equal(other Branch) bool {
 }
 
 func (r Removed) equal(other Removed) bool {
-	return r.Line == other.Line && r.Name == other.Name && r.At.Equal(other.At) && r.Why == other.Why
+	return r.At.Equal(other.At) && r.Why == other.Why && r.Branch.equal(other.Branch)
 }
 
 // writeSplice writes the change of a table, unless there is none.
@@ -212,17 +212,19 @@ func splice[T any](c *Object, key string, table *[]T, parse func(json.RawMessage
 	return nil
 }
 
-func parseRow[T any](raw json.RawMessage) (row T, err error) {
-	err = json.Unmarshal(raw, &row)
-	return row, err
+func parseLine(raw json.RawMessage) (l Line, err error) {
+	err = json.Unmarshal(raw, &l)
+	return l, err
 }
 
-func parseBranch(raw json.RawMessage) (b Branch, err error) {
-	var o Object
-	if err := o.UnmarshalJSON(raw); err != nil {
-		return b, err
+func parseObject[T any](of func(Object) (T, error)) func(json.RawMessage) (T, error) {
+	return func(raw json.RawMessage) (row T, err error) {
+		var o Object
+		if err := o.UnmarshalJSON(raw); err != nil {
+			return row, err
+		}
+		return of(o)
 	}
-	return branchOf(o)
 }
 
 // branchOf takes the branch out of an object.
@@ -232,4 +234,14 @@ func branchOf(o Object) (b Branch, err error) {
 	}...)
 	b.Extra = o
 	return b, err
+}
+
+// removedOf takes the removed line out of an object.
+func removedOf(o Object) (r Removed, err error) {
+	var b Object
+	err = o.TakeAll([]object.Field{{Key: "branch", Into: &b}, {Key: "at", Into: &r.At}, {Key: "why", Into: &r.Why}}...)
+	if err == nil {
+		r.Branch, err = branchOf(b)
+	}
+	return r, err
 }

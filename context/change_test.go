@@ -42,7 +42,7 @@ func drawMetadata(t *rapid.T, revision int64) *Metadata {
 			m.Branches = append(m.Branches, Branch{Name: name, Line: l.ID, Extra: drawObject("of the branch")})
 		} else {
 			at := time.Unix(int64(rapid.IntRange(0, 2).Draw(t, "at")), 1).UTC()
-			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "gone", At: at, Why: "removed"})
+			m.Removed = append(m.Removed, Removed{Branch: Branch{Line: l.ID, Name: "gone", SystemPrompt: []byte(`"p"`)}, At: at, Why: "removed"})
 		}
 	}
 	m.ActiveBranch = m.Branches[0].Name

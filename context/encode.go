@@ -86,8 +86,10 @@ func (l Line) write(w *object.Writer) {
 }
 
 func (r Removed) write(w *object.Writer) {
-	w.ID("line", r.Line)
-	w.Text("name", r.Name)
+	w.Key("branch")
+	w.Begin()
+	r.Branch.write(w)
+	w.End()
 	w.Time("at", r.At)
 	w.Text("why", r.Why)
 }

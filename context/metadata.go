@@ -60,7 +60,7 @@ type Branch struct {
 // BranchState is the member of [Branch].Extra that a fork takes over: the state of the framework on the branch.
 const BranchState = "state"
 
-// BranchKind is the member of [Branch].Extra that marks a branch which is no part of the conversation.
+// BranchKind is the member of [Branch].Extra that marks a branch which is no part of the conversation. A fork takes it over.
 const BranchKind = "kind"
 
 // Line is an append-only sequence of messages: Base messages of Parent, then its own.
@@ -75,12 +75,22 @@ type Line struct {
 	ArchivedBytes int64 `json:"archived_bytes,omitempty"`
 }
 
-// Removed is a line that lost its name.
+// Removed is a line that lost its name, with what its branch had.
 type Removed struct {
-	Line uuid.UUID `json:"line"`
-	Name string    `json:"name"`
-	At   time.Time `json:"at"`
-	Why  string    `json:"why"` // as in package branch
+	Branch
+	At  time.Time
+	Why string // as in package branch
+}
+
+// Prompts returns the system prompts of the branches, removed ones too.
+func (m *Metadata) Prompts() (all []json.RawMessage) {
+	for i := range m.Branches {
+		all = append(all, m.Branches[i].SystemPrompt)
+	}
+	for i := range m.Removed {
+		all = append(all, m.Removed[i].SystemPrompt)
+	}
+	return slices.DeleteFunc(all, func(p json.RawMessage) bool { return p == nil })
 }
 
 // Clone returns a copy that shares no mutable data.
@@ -162,17 +172,24 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 // parseMembers parses the members of the metadata, without checks. It takes members out of o.
 func parseMembers(o Object) (*Metadata, error) {
 	m := &Metadata{}
-	var branches []Object
+	var branches, removed []Object
 	err := o.TakeAll(m.fields()...)
 	if err == nil {
 		err = o.TakeAll([]object.Field{
-			{Key: "branches", Into: &branches}, {Key: "lines", Into: (*lines)(&m.Lines)}, {Key: "removed", Into: &m.Removed},
+			{Key: "branches", Into: &branches}, {Key: "lines", Into: (*lines)(&m.Lines)}, {Key: "removed", Into: &removed},
 		}...)
 	}
 	if err != nil {
 		return nil, err
 	}
 	m.Extra = o
+	for i, o := range removed {
+		r, err := removedOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("removed line %d: %w", i, err)
+		}
+		m.Removed = append(m.Removed, r)
+	}
 	for i, o := range branches {
 		b, err := branchOf(o)
 		if err != nil {

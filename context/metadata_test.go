@@ -165,7 +165,7 @@ func BenchmarkMetadataRecord(b *testing.B) {
 		for i := 1; i < branches; i++ {
 			l := Line{ID: uuid.New(), Parent: m.Lines[0].ID, Base: 100, Folder: fmt.Sprintf("branch-%d", i)}
 			m.Lines, m.Branches = append(m.Lines, l), append(m.Branches, Branch{Name: fmt.Sprint(i), Line: l.ID})
-			m.Removed = append(m.Removed, Removed{Line: l.ID, Name: "main", At: time.Now(), Why: "rewound"})
+			m.Removed = append(m.Removed, Removed{Branch: Branch{Line: l.ID, Name: "main"}, At: time.Now(), Why: "rewound"})
 		}
 		b.Run(fmt.Sprint(branches), func(b *testing.B) {
 			b.ReportAllocs()

@@ -176,8 +176,8 @@ func (x *examination) payloadsOf(e *index.Entry, raw []byte) []problem {
 // prompts checks the payloads of the system prompts.
 func (x *examination) prompts() error {
 	return x.reportConfirmed(func() (problems []problem, err error) {
-		for _, b := range x.metadata.Branches {
-			problems = append(problems, x.references(b.SystemPrompt, uuid.Nil)...)
+		for _, p := range x.metadata.Prompts() {
+			problems = append(problems, x.references(p, uuid.Nil)...)
 		}
 		return problems, nil
 	})

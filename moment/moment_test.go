@@ -94,8 +94,7 @@ func TestExtractTwiceAddsNothing(t *testing.T) {
 	}
 }
 
-// TestForksExtractOnce: a message that two branches show has one moment, and a fork of the branch with moments is a
-// branch of the conversation.
+// TestForksExtractOnce: a message that two branches show has one moment.
 func TestForksExtractOnce(t *testing.T) {
 	_, c := newContext(t)
 	say(t, c.Active(), "assistant", decided)

@@ -184,8 +184,8 @@ func (b *copier) copyAll(ctx context.Context) error {
 	if err := vfs.CreateFile(b.staged, ctxfolder.MetadataFile, metadata, index.Now()); err != nil {
 		return err
 	}
-	for _, x := range slices.Concat(m.Branches, b.c.Current().Branches) {
-		if err := b.payloads(x.SystemPrompt); err != nil {
+	for _, p := range slices.Concat(m.Prompts(), b.c.Current().Prompts()) {
+		if err := b.payloads(p); err != nil {
 			return err
 		}
 	}

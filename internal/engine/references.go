@@ -36,13 +36,13 @@ func (c *Context) References(ctx context.Context, edited bool, f func(blob.Sum))
 	return unread, err
 }
 
-// ReferencesInLines calls f for each blob to which messages of any line, also of removed branches, or system prompts
-// refer. It reads only messages with payloads in the index and, with edited, messages edited by hand, for which it
-// checks each file. It continues after an unreadable message and returns the error in unread.
+// ReferencesInLines calls f for each blob to which messages or system prompts refer, those of removed branches too. It
+// reads only messages with payloads in the index and, with edited, messages edited by hand, for which it checks each
+// file. It continues after an unreadable message and returns the error in unread.
 func (c *Context) ReferencesInLines(ctx context.Context, edited bool, f func(blob.Sum)) (unread, err error) {
 	m := c.Current()
-	for _, b := range m.Branches {
-		EachMention(b.SystemPrompt, f)
+	for _, p := range m.Prompts() {
+		EachMention(p, f)
 	}
 	for _, line := range m.Lines {
 		counts, ok, err := c.Index.Counts(line.ID)

@@ -112,7 +112,8 @@ func (x *target) sourcesOf(ctx context.Context, m *loader.Message) (from []uuid.
 	return from, err
 }
 
-// momentPlaces returns where moments can be: the lines of branches with their kind, and removed lines.
+// momentPlaces returns where moments can be: the lines of branches with their kind, of removed ones too, and lines whose
+// branch is not known.
 func (x *target) momentPlaces() (in places, err error) {
 	m := x.c.Current()
 	in.ends = map[uuid.UUID]int64{}
@@ -146,7 +147,11 @@ func (x *target) momentPlaces() (in places, err error) {
 		delete(in.ends, seg.Line)
 	}
 	for i := range m.Removed {
-		if err := add(m.Removed[i].Line); err != nil {
+		r := &m.Removed[i]
+		if r.Why != branch.WhyUnnamed && r.Extra.Text(ctxfolder.BranchKind) != momentsKind {
+			continue
+		}
+		if err := add(r.Line); err != nil {
 			return in, err
 		}
 	}

@@ -117,7 +117,9 @@ func addUnnamed(c *engine.Context, m *engine.Metadata) (found map[uuid.UUID]bool
 	for _, o := range branch.Orphans(m) {
 		if o.Gone || counts[o.Line.ID].End() > o.From {
 			found[o.Line.ID] = true
-			m.Removed = append(m.Removed, ctxfolder.Removed{Line: o.Line.ID, At: c.RemovalTime(m), Why: branch.WhyUnnamed})
+			m.Removed = append(m.Removed, ctxfolder.Removed{
+				Branch: ctxfolder.Branch{Line: o.Line.ID}, At: c.RemovalTime(m), Why: branch.WhyUnnamed,
+			})
 		}
 	}
 	return found, nil

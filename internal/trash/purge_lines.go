@@ -101,11 +101,12 @@ func endLines(c *engine.Context, m *engine.Metadata, goes map[uuid.UUID]bool) (c
 }
 
 // doomedMessages returns the messages that a purge removes: those of lines that are cut, unless m, the metadata after it,
-// shows a message of the same id. It returns none if no branch of the context has a kind and no removed line stays, which
-// may have had a branch with one: then nothing was made from them.
+// shows a message of the same id. It returns none if no branch of the context has a kind, and no removed line that stays has
+// or may have one: then nothing was made from them.
 func doomedMessages(ctx context.Context, c *engine.Context, m *engine.Metadata, cut []ctxfolder.CutLine) ([]uuid.UUID, error) {
 	hasKind := func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" }
-	if !slices.ContainsFunc(m.Branches, hasKind) && len(m.Removed) == 0 {
+	mayHaveKind := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyUnnamed || hasKind(r.Branch) }
+	if !slices.ContainsFunc(m.Branches, hasKind) && !slices.ContainsFunc(m.Removed, mayHaveKind) {
 		return nil, nil
 	}
 	doomed := map[uuid.UUID]bool{}
