@@ -66,45 +66,31 @@ type AppendResult struct {
 	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
-// WriteOption changes one write: an append, a replacement, an update or a commit.
-type WriteOption func(*write)
+// WriteOption is a condition of one write. Each call names those that it takes, and fails with [ErrInvalid] when it gets
+// another one.
+type WriteOption func(*[]engine.WriteOption)
 
-type write struct {
-	appends  []engine.AppendOption
-	replaces []engine.ReplaceOption
-	commits  []engine.CommitOption
+func writeOption(o engine.WriteOption) WriteOption {
+	return func(all *[]engine.WriteOption) { *all = append(*all, o) }
 }
 
-func writeOptions(opts []WriteOption) write {
-	var w write
+func writeOptions(opts []WriteOption) (all []engine.WriteOption) {
 	for _, o := range opts {
-		o(&w)
+		o(&all)
 	}
-	return w
+	return all
 }
 
 // WithPosition makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
 // replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
-func WithPosition(position int64) WriteOption {
-	return func(w *write) {
-		w.appends, w.replaces = append(w.appends, engine.AtPosition(position)), append(w.replaces, engine.ReplaceAt(position))
-		w.commits = append(w.commits, engine.CommitAt(position))
-	}
-}
+func WithPosition(position int64) WriteOption { return writeOption(engine.AtPosition(position)) }
 
 // WithSequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
 // [Summary].Sequence. So a write happens only on the state that the caller knows.
-func WithSequence(sequence uint64) WriteOption {
-	return func(w *write) {
-		w.appends, w.commits = append(w.appends, engine.AppendAtSequence(sequence)), append(w.commits, engine.AtSequence(sequence))
-		w.replaces = append(w.replaces, engine.ReplaceAtSequence(sequence))
-	}
-}
+func WithSequence(sequence uint64) WriteOption { return writeOption(engine.AtSequence(sequence)) }
 
 // WithShared lets a replacement change a message that other branches show too.
-func WithShared() WriteOption {
-	return func(w *write) { w.replaces = append(w.replaces, engine.Shared()) }
-}
+func WithShared() WriteOption { return writeOption(engine.Shared()) }
 
 // Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
@@ -112,17 +98,17 @@ func WithShared() WriteOption {
 // A retry is safe. If the id exists with an equal body, Append succeeds and returns its position; if it exists with
 // another body, Append fails with [ErrConflict]. If that message is damaged or lost, Append stores the body at its
 // position. After an error that wraps [ErrDurability], the message may or may not be stored: retry with the same id.
-// ctx cancels the wait for the lock, never a commit.
+// ctx cancels the wait for the lock, never a commit. Append takes [WithPosition] and [WithSequence].
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
-	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts).appends...)
+	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts)...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
 }
 
 // AppendBatch adds messages in order, with one commit and one fdatasync. The results say for each message whether it is
 // durable. If a message is refused for its content, the others are still stored. An error means that the batch stopped
-// early, or before the first message. The stored messages are then the first ones of the batch.
+// early, or before the first message. The stored messages are then the first ones of the batch. AppendBatch takes the options of Append.
 func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
-	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts).appends...)
+	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts)...)
 	results := make([]AppendResult, len(done))
 	for i, r := range done {
 		results[i] = AppendResult{r.ID, r.Position, r.Existed, wrap(r.Err)}
@@ -132,7 +118,7 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteO
 
 // Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the
 // trash of the context. Replace fails with [ErrShared] when another branch shows the message too, unless [WithShared]
-// allows it.
+// allows it. It takes [WithPosition] and [WithSequence] too.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
-	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts).replaces...))
+	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts)...))
 }

@@ -8,7 +8,8 @@ import (
 	"github.com/google/uuid"
 )
 
-// ArchiveOptions says which messages to archive: without OlderThan, KeepLast and Branch, all messages of the contexts.
+// ArchiveOptions says which messages to archive, of Contexts or of All: without OlderThan, KeepLast and Branch, all of
+// them.
 type ArchiveOptions struct {
 	Contexts  []uuid.UUID             // these contexts
 	All       bool                    // every context of the store
@@ -37,13 +38,12 @@ func archived(a archiving.Result) ArchiveResult {
 // Archive removes the files of messages, and compresses the segments that have them. Archived messages can be read,
 // replaced, forked and erased as before, even while Archive runs. The file of a message that was edited by hand stays
 // until a repair commits the edit. The error includes each context that could not be archived; the others are still
-// processed. With All and Branch, Archive skips contexts that have no such branch.
+// processed. With All and Branch, Archive skips contexts that have no such branch. It fails with [ErrInvalid] unless o
+// says which contexts.
 func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult, error) {
-	ids := o.Contexts
-	if o.All {
-		ids = nil
-	} else if len(ids) == 0 {
-		return nil, nil
+	ids, err := chosen("archive", o.Contexts, o.All)
+	if err != nil {
+		return nil, err
 	}
 	seq := archiving.Archive(ctx, s.e, ids, archiving.Options{
 		OlderThan: o.OlderThan, KeepLast: o.KeepLast, Branch: o.Branch, Progress: o.Progress, DryRun: o.DryRun,

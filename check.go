@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"context"
+	"fmt"
 	"iter"
 
 	"github.com/ctxdir/ctxdir/integrity"
@@ -21,19 +22,26 @@ type Finding struct {
 	Repairable bool
 }
 
-// CheckOptions says what to check or repair.
+// CheckOptions says what to check: Contexts, or All.
 type CheckOptions struct {
 	Contexts []uuid.UUID // these contexts
 	All      bool        // every context of the store, and its blobs
-	ReadData bool        // read every byte of messages and blobs; a repair always does
-	DryRun   bool        // of a repair: only report what it would do
-	Adopt    bool        // of a repair: adopt valid messages that were never committed here
+	ReadData bool        // read every byte of messages and blobs
 	// Progress is called from time to time, and at least once for each context; may be nil.
 	Progress func(CheckProgress)
-	// Report receives each finding that a repair mended, when the result is durable; may be nil.
+}
+
+// RepairOptions says what to repair: Contexts, or All.
+type RepairOptions struct {
+	Contexts []uuid.UUID // these contexts
+	All      bool        // every context of the store, and its blobs
+	DryRun   bool        // only report what would be done
+	Adopt    bool        // adopt valid messages that were never committed here
+	// Progress is called from time to time, and at least once for each context; may be nil.
+	Progress func(CheckProgress)
+	// Report receives each finding that was mended, when the result is durable; may be nil.
 	Report func(Finding)
-	// Failed receives the error of each context that a repair cannot mend; if set, the returned error omits these
-	// failures.
+	// Failed receives the error of each context that cannot be mended; if set, the returned error omits these failures.
 	Failed func(error)
 }
 
@@ -46,21 +54,35 @@ type CheckProgress struct {
 	Left     int   // findings that the repair could not mend
 }
 
-func (o CheckOptions) engine() checking.Options {
-	e := checking.Options{ReadData: o.ReadData, DryRun: o.DryRun, Adopt: o.Adopt}
-	if o.Progress != nil {
-		e.Progress = func(p checking.Progress) { o.Progress(CheckProgress(p)) }
+// chosen returns the contexts of an operation as the packages below take them, nil for all. The caller has to say that it
+// means all: a list of contexts that came out empty would else be everything.
+func chosen(op string, contexts []uuid.UUID, all bool) ([]uuid.UUID, error) {
+	switch {
+	case all && len(contexts) > 0:
+		return nil, &Error{Op: op, Err: fmt.Errorf("%w: both Contexts and All are set", ErrInvalid)}
+	case !all && len(contexts) == 0:
+		return nil, &Error{Op: op, Err: fmt.Errorf("%w: neither Contexts nor All is set", ErrInvalid)}
 	}
-	return e
+	return contexts, nil
+}
+
+func progressOf(f func(CheckProgress)) func(checking.Progress) {
+	if f == nil {
+		return nil
+	}
+	return func(p checking.Progress) { f(CheckProgress(p)) }
 }
 
 // Check yields the problems of contexts, including legacy ones. It changes nothing, takes no lock, and may run while
-// writers run. A context that cannot be read at all is a finding.
+// writers run. A context that cannot be read at all is a finding. Check fails with [ErrInvalid] unless o says what to
+// check.
 func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, error] {
-	if !o.All && len(o.Contexts) == 0 {
-		return func(func(Finding, error) bool) {}
+	ids, err := chosen("check", o.Contexts, o.All)
+	if err != nil {
+		return func(yield func(Finding, error) bool) { yield(Finding{}, err) }
 	}
-	return each(checking.Check(ctx, s.e, o.Contexts, o.engine()), func(f integrity.Finding) Finding {
+	options := checking.Options{ReadData: o.ReadData, Progress: progressOf(o.Progress)}
+	return each(checking.Check(ctx, s.e, ids, options), func(f integrity.Finding) Finding {
 		return Finding{f.Context, string(f.Kind), string(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
 	})
 }
@@ -68,12 +90,14 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 // Repair mends what a check finds, and returns what it did. The trash keeps a copy of everything that it replaces. A
 // message without any copy is marked unavailable and keeps its position. Repair checks without a lock, and locks a
 // context to mend it. A second call does nothing. The error includes each context that it could not mend; the others
-// are still processed.
-func (s *Store) Repair(ctx context.Context, o CheckOptions) ([]Finding, error) {
-	if !o.All && len(o.Contexts) == 0 {
-		return nil, nil
+// are still processed. Repair fails with [ErrInvalid] unless o says what to repair.
+func (s *Store) Repair(ctx context.Context, o RepairOptions) ([]Finding, error) {
+	ids, err := chosen("repair", o.Contexts, o.All)
+	if err != nil {
+		return nil, err
 	}
-	return collect(checking.Repair(ctx, s.e, o.Contexts, o.engine()), o.Report, o.Failed, repaired)
+	options := checking.Options{DryRun: o.DryRun, Adopt: o.Adopt, Progress: progressOf(o.Progress)}
+	return collect(checking.Repair(ctx, s.e, ids, options), o.Report, o.Failed, repaired)
 }
 
 func repaired(r integrity.Repaired) Finding {

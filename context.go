@@ -67,7 +67,7 @@ func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(c
 // branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
 // and times: other methods change those, or nothing does.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
-	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts).commits...))
+	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts)...))
 }
 
 // SystemPrompt returns the system prompt of a branch as it was given, or nil if the branch has none. [Metadata] has a

@@ -14,7 +14,7 @@ import (
 
 // mend repairs a context, and returns how many findings it could not mend.
 func mend(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (left int, err error) {
-	mended, err := s.Repair(ctx, ctxdir.CheckOptions{
+	mended, err := s.Repair(ctx, ctxdir.RepairOptions{
 		Contexts: []uuid.UUID{id},
 		Progress: func(p ctxdir.CheckProgress) { left = p.Left },
 	})

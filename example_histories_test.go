@@ -63,7 +63,7 @@ func ExampleStore_Migrate() {
 	defer os.RemoveAll(filepath.Dir(path))
 	check(os.WriteFile(path, []byte(old), 0o600))
 
-	did := must(s.Migrate(ctx, path, ctxdir.LegacyOptions{}))
+	did := must(s.Migrate(ctx, path, ctxdir.MigrateOptions{}))
 	fmt.Println(did.Context, did.Branches, did.Messages, filepath.Base(did.Backup))
 	c := must(s.Context(ctx, did.Context))
 	defer c.Close()

@@ -95,7 +95,7 @@ func ExampleStore_Restore() {
 
 // forget removes messages for good, whatever branches show them.
 func forget(ctx context.Context, s *ctxdir.Store, id uuid.UUID, messages ...uuid.UUID) error {
-	_, err := s.Erase(ctx, id, messages, ctxdir.RemoveOptions{Shared: true})
+	_, err := s.Erase(ctx, id, messages, ctxdir.EraseOptions{Shared: true})
 	return err
 }
 

@@ -136,7 +136,7 @@ var goldenStates = map[string]func(g *golden){
 			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
 		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
 		g.do(os.WriteFile(path, []byte(file), 0o600))
-		must(g.s.Migrate(g.Context(), path, ctxdir.LegacyOptions{}))
+		must(g.s.Migrate(g.Context(), path, ctxdir.MigrateOptions{}))
 	},
 	"payloads": func(g *golden) {
 		c := g.new("payloads")
@@ -164,7 +164,7 @@ var goldenStates = map[string]func(g *golden){
 		must(must(c.Branch("main")).Append(g.Context(), ctxdir.Draft{Body: said("user", strings.Repeat("secret ", 4000))}))
 		g.fill(c, "main", 2)
 		ms := must(must(c.Branch("main")).Range(g.Context(), 0, ctxdir.End))
-		must(g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.RemoveOptions{}))
+		must(g.s.Erase(g.Context(), c.ID(), []uuid.UUID{ms[2].ID, ms[6].ID}, ctxdir.EraseOptions{}))
 		g.fill(c, "main", 1)
 	},
 	"edited": func(g *golden) {
@@ -185,7 +185,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("lost")
 		g.fill(c, "main", 6)
 		g.damage(c, "log-*", "message 2")
-		must(g.s.Repair(g.Context(), ctxdir.CheckOptions{All: true}))
+		must(g.s.Repair(g.Context(), ctxdir.RepairOptions{All: true}))
 	},
 	"damaged-log": func(g *golden) {
 		c := g.new("damaged log")

@@ -154,7 +154,7 @@ func everyOperation(g *golden, c *ctxdir.Context) {
 		if g.do(err); item.Name == "a fork: renamed" && item.Kind == "line" {
 			restored := must(g.s.Restore(ctx, item.ID))
 			g.do(c.Refresh(ctx))
-			g.fill(c, restored.Name, 1)
+			g.fill(c, restored.Branch, 1)
 			break
 		}
 	}
@@ -163,7 +163,7 @@ func everyOperation(g *golden, c *ctxdir.Context) {
 	g.fill(c, b.Name(), 1)
 	must(c.Externalise(ctx, 64, false))
 	must(c.Unarchive(ctx, nil))
-	must(g.s.Erase(ctx, c.ID(), []uuid.UUID{first}, ctxdir.RemoveOptions{Shared: true}))
+	must(g.s.Erase(ctx, c.ID(), []uuid.UUID{first}, ctxdir.EraseOptions{Shared: true}))
 	must(g.s.Collect(ctx, ctxdir.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: time.Nanosecond}))
 	g.fill(c, b.Name(), 1)
 	if after := must(b.Len(ctx)); after != n+2 {

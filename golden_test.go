@@ -195,7 +195,7 @@ func testGolden(t *testing.T, file, state string) {
 		t.Errorf("after an append to each branch it shows (-wanted +shown):\n%s", diff)
 	}
 	if damaged {
-		if _, err := s.Repair(t.Context(), ctxdir.CheckOptions{All: true}); err != nil {
+		if _, err := s.Repair(t.Context(), ctxdir.RepairOptions{All: true}); err != nil {
 			t.Error(err)
 		}
 	}

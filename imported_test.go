@@ -278,7 +278,7 @@ func TestImportedErased(t *testing.T) {
 	h.change(func(s *ctxdir.Store, c *ctxdir.Context) error {
 		ms, err := c.Active().Range(t.Context(), 1, 2)
 		if err == nil {
-			_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{ms[0].ID}, ctxdir.RemoveOptions{})
+			_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{ms[0].ID}, ctxdir.EraseOptions{})
 		}
 		return err
 	})

@@ -8,25 +8,37 @@ import (
 	"github.com/google/uuid"
 )
 
-// LegacyOptions configures a migration or its rollback.
-type LegacyOptions struct {
-	DryRun   bool                    // of a migration: validate, and change nothing
-	To       string                  // of a rollback: the path of the legacy file to be written
-	Force    bool                    // of a rollback: leave out messages that cannot be read, and ignore what changed since the migration
-	Progress func(done, total int64) // receives the bytes read or the messages written, done and in all; may be nil
+// MigrateOptions configures a migration.
+type MigrateOptions struct {
+	DryRun   bool                    // validate, and change nothing
+	Progress func(done, total int64) // receives the bytes read, done and in all; may be nil
 }
 
-// LegacyResult describes a migration or its rollback.
-type LegacyResult struct {
+// RollbackOptions configures a rollback.
+type RollbackOptions struct {
+	To       string                  // the path of the legacy file to be written; empty for that of the original
+	Force    bool                    // leave out messages that cannot be read, and ignore what changed since the migration
+	Progress func(done, total int64) // receives the messages written, done and in all; may be nil
+}
+
+// MigrateResult describes a migration.
+type MigrateResult struct {
 	Context  uuid.UUID
 	Path     string // of the legacy file or folder
-	Backup   string // where the legacy file is after a migration; empty in a dry run
+	Backup   string // where the legacy file is now; empty in a dry run
 	Branches int
 	Messages int64
-	Missing  int64 // messages that could not be read and are not in the legacy file
 	Bytes    int64 // of the legacy files
 	Again    bool  // the context had been migrated before, and only the legacy file was renamed
-	Trashed  Item  // the context, if a rollback moved it to the trash
+}
+
+// RollbackResult describes a rollback.
+type RollbackResult struct {
+	Context  uuid.UUID
+	Path     string // of the legacy file or folder
+	Messages int64
+	Missing  int64     // messages that could not be read and are not in the legacy file
+	Trashed  TrashItem // the context, if it moved to the trash
 }
 
 // Migrate converts a legacy file, or the folder of a split one, to a context. It converts the context back, and
@@ -41,9 +53,9 @@ type LegacyResult struct {
 //   - [ErrTooLarge] if a message is too large
 //   - [ErrConflict] if the context would differ; [Error].Differs says how
 //   - [ErrExist] if another context has the id
-func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (LegacyResult, error) {
+func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateResult, error) {
 	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
-	return LegacyResult{
+	return MigrateResult{
 		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
 	}, wrap(err)
 }
@@ -52,9 +64,9 @@ func (s *Store) Migrate(ctx context.Context, path string, o LegacyOptions) (Lega
 // that were added after the migration. Without o.To, Rollback restores the original legacy file to its path, and moves
 // the context to the trash. It refuses with [ErrConflict], before it changes anything, if the context changed since the
 // migration and o.Force is not set.
-func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o LegacyOptions) (LegacyResult, error) {
+func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
 	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
-	return LegacyResult{Context: r.Context, Path: r.Path, Messages: r.Messages, Missing: r.Missing, Trashed: item(r.Trashed)}, wrap(err)
+	return RollbackResult{r.Context, r.Path, r.Messages, r.Missing, trashItem(r.Trashed)}, wrap(err)
 }
 
 func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RollbackResult, error) {

@@ -104,7 +104,7 @@ func TestFailed(t *testing.T) {
 			return len(done), err
 		},
 		"repair": func(s *ctxdir.Store, failed func(error)) (int, error) {
-			_, err := s.Repair(t.Context(), ctxdir.CheckOptions{All: true, Failed: failed})
+			_, err := s.Repair(t.Context(), ctxdir.RepairOptions{All: true, Failed: failed})
 			return 2, err
 		},
 		"collect": func(s *ctxdir.Store, failed func(error)) (int, error) {
@@ -151,23 +151,22 @@ func TestPurge(t *testing.T) {
 		}
 		return n
 	}
-	these := func(ids []uuid.UUID, o ctxdir.RemoveOptions) func() ([]ctxdir.Item, error) {
-		return func() ([]ctxdir.Item, error) { return s.PurgeItems(t.Context(), ids, o) }
+	these := func(ids []uuid.UUID, o ctxdir.PurgeOptions) func() ([]ctxdir.TrashItem, error) {
+		return func() ([]ctxdir.TrashItem, error) { return s.PurgeItems(t.Context(), ids, o) }
 	}
-	older := func(age time.Duration, o ctxdir.RemoveOptions) func() ([]ctxdir.Item, error) {
-		return func() ([]ctxdir.Item, error) { return s.PurgeOlder(t.Context(), age, o) }
+	older := func(age time.Duration, o ctxdir.PurgeOptions) func() ([]ctxdir.TrashItem, error) {
+		return func() ([]ctxdir.TrashItem, error) { return s.PurgeOlder(t.Context(), age, o) }
 	}
-	dry := ctxdir.RemoveOptions{DryRun: true}
+	dry := ctxdir.PurgeOptions{DryRun: true}
 	for i, step := range []struct {
-		purge      func() ([]ctxdir.Item, error)
+		purge      func() ([]ctxdir.TrashItem, error)
 		done, left int
 	}{
-		{these(nil, ctxdir.RemoveOptions{}), 0, 3},
 		{these(items[:1], dry), 1, 3},
-		{these(items[:1], ctxdir.RemoveOptions{}), 1, 2},
-		{older(1<<50, ctxdir.RemoveOptions{}), 0, 2},
+		{these(items[:1], ctxdir.PurgeOptions{}), 1, 2},
+		{older(1<<50, ctxdir.PurgeOptions{}), 0, 2},
 		{older(0, dry), 2, 2},
-		{older(0, ctxdir.RemoveOptions{}), 2, 0},
+		{older(0, ctxdir.PurgeOptions{}), 2, 0},
 	} {
 		done, err := step.purge()
 		if n := left(); err != nil || n != step.left || len(done) != step.done {
@@ -239,7 +238,7 @@ func TestErrorsOfParts(t *testing.T) {
 			return err
 		}, ctxdir.ErrReadOnly},
 		"a rollback": {func(ctx context.Context) error {
-			_, err := s.Rollback(ctx, ids[0], ctxdir.LegacyOptions{})
+			_, err := s.Rollback(ctx, ids[0], ctxdir.RollbackOptions{})
 			return err
 		}, ctxdir.ErrInvalid},
 		"a branch":  {func(ctx context.Context) error { return c.RemoveBranch(ctx, "none") }, ctxdir.ErrNotExist},

@@ -117,7 +117,7 @@ func TestReferencesStay(t *testing.T) {
 		for _, path := range found {
 			r.must(nil, os.RemoveAll(path))
 		}
-		r.must(r.s.Repair(ctx, ctxdir.CheckOptions{All: true}))
+		r.must(r.s.Repair(ctx, ctxdir.RepairOptions{All: true}))
 		r.reopen()
 		r.check("after a repair of "+damage, r.c, "main", someReferences)
 	}
@@ -140,7 +140,7 @@ func TestReferencesEdited(t *testing.T) {
 	r.must(nil, os.WriteFile(files[0], []byte(edited), 0o600))
 	r.reopen()
 	r.check("after an edit", r.c, "main", `[{"file":"c.go"}]`)
-	r.must(r.s.Repair(ctx, ctxdir.CheckOptions{All: true}))
+	r.must(r.s.Repair(ctx, ctxdir.RepairOptions{All: true}))
 	r.must(nil, r.c.Refresh(ctx))
 	r.check("after a repair", r.c, "main", `[{"file":"c.go"}]`)
 }

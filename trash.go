@@ -1,9 +1,9 @@
 package ctxdir
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"time"
 
@@ -14,21 +14,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// Item is an item in a trash, or data that an operation moved to a trash, purged or erased.
-type Item struct {
-	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for erased data
-	Context   uuid.UUID
-	Message   uuid.UUID // the erased message; uuid.Nil for a payload
-	With      uuid.UUID // the message to erase that Message repeats; uuid.Nil if the caller named Message itself
-	Kind      string    // "context", "line", "version", "blobs", "tail", "damaged" or KindForeign; empty if it is unknown
+// TrashItem is an item in a trash, or what an operation moved to a trash or purged from it.
+type TrashItem struct {
+	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for a trash that cannot be read
+	Context   uuid.UUID // uuid.Nil for blobs
+	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty if it is unknown
 	Name      string    // of the removed data: the name of a branch or a file
 	Path      string    // relative to the store
 	Bytes     int64     // size of the files
 	Reason    string
 	RemovedAt time.Time
-	Purged    bool         // removed for good
-	Messages  int64        // of a restored line
-	Problem   error        // why the item cannot be read or restored, or why Message could not be examined
+	Purged    bool         // the operation removed it for good
+	Problem   error        // why the item cannot be read or restored
 	Line      *RemovedLine // of a line in the trash; nil for other kinds
 }
 
@@ -40,11 +37,8 @@ type RemovedLine struct {
 	Shared     int64  // number of messages that both begin with
 }
 
-// KindForeign is the kind of a file that is none of the store's, which an erase leaves alone.
-const KindForeign = "foreign"
-
-func item(e engine.TrashItem) Item {
-	return Item{
+func trashItem(e engine.TrashItem) TrashItem {
+	return TrashItem{
 		ID: e.Item, Context: e.Context, Kind: e.Kind, Name: e.Name, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, RemovedAt: e.RemovedAt,
 		Problem: wrap(e.Problem), Line: (*RemovedLine)(e.Line),
 	}
@@ -73,22 +67,20 @@ func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), faile
 
 // Remove moves a context, or a legacy context, to the trash of the store. It waits for writers. It fails with
 // [ErrNotExist] if there is no such context.
-func (s *Store) Remove(ctx context.Context, id uuid.UUID) (Item, error) {
+func (s *Store) Remove(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	t, err := s.e.Delete(ctx, id)
-	return item(t), wrap(err)
+	return trashItem(t), wrap(err)
 }
 
-// CollectOptions says what to collect.
+// CollectOptions says what to collect: Contexts, or All.
 type CollectOptions struct {
-	Contexts []uuid.UUID   // these contexts and their trash
-	All      bool          // every context, the trash of the store, and its blobs
-	Grace    time.Duration // how long items stay in the trash: 0 means [Settings].TrashGrace, a negative time not at all
-	// IfDue collects only if the last collection was at least a day ago and no other process collects. It stops after
-	// two seconds; the next collection continues.
-	IfDue  bool
-	DryRun bool        // only report what would be done
-	Report func(Item)  // receives each item when it is done; may be nil
-	Failed func(error) // receives the error of each item that failed; if set, the returned error omits these failures
+	Contexts []uuid.UUID     // these contexts and their trash
+	All      bool            // every context, the trash of the store, and its blobs
+	Grace    time.Duration   // how long items stay in the trash; 0 means [Settings].TrashGrace
+	NoGrace  bool            // purge what was removed, however short ago
+	DryRun   bool            // only report what would be done
+	Report   func(TrashItem) // receives each item when it is done; may be nil
+	Failed   func(error)     // receives the error of each item that failed; if set, the returned error omits these failures
 	// Archived receives what was archived in each context, as [Settings] say; may be nil. A dry run leaves out the size
 	// after that.
 	Archived func(ArchiveResult)
@@ -97,34 +89,56 @@ type CollectOptions struct {
 // Collect purges what was removed longer ago than the grace period: branches and the ends of rewound branches, which
 // stay in their context until then, and items of the trash. It moves unreferenced blobs to the trash. It archives old
 // messages if [Settings] say so. It may run while writers run. The error includes each context that failed; the others
-// are still processed. Collect fails with [ErrLocked] while another process collects.
-func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]Item, error) {
-	options := trash.CollectOptions{Contexts: o.Contexts, Grace: cmp.Or(o.Grace, -1), DryRun: o.DryRun}
-	if o.Grace < 0 {
-		options.Grace = 0
+// are still processed. Collect fails with [ErrLocked] while another process collects, and with [ErrInvalid] unless o says
+// what to collect.
+func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]TrashItem, error) {
+	ids, err := chosen("collect", o.Contexts, o.All)
+	if err == nil && (o.Grace < 0 || o.NoGrace && o.Grace > 0) {
+		err = &Error{Op: "collect", Err: fmt.Errorf("%w: a grace period of %v, NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
+	}
+	if err != nil {
+		return nil, err
+	}
+	options := trash.CollectOptions{Contexts: ids, Grace: o.Grace, DryRun: o.DryRun}
+	if o.Grace == 0 && !o.NoGrace {
+		options.Grace = -1
 	}
 	if o.Archived != nil {
 		options.Archived = func(r archiving.Result) { o.Archived(archived(r)) }
 	}
-	if o.IfDue {
-		return nil, wrap(trash.CollectIfDue(ctx, s.e, options))
-	}
-	if !o.All && len(o.Contexts) == 0 {
-		return nil, nil
-	}
-	return collect(trash.Collect(ctx, s.e, options), o.Report, o.Failed, func(c trash.CollectResult) Item {
-		i := item(c.TrashItem)
+	return collect(trash.Collect(ctx, s.e, options), o.Report, o.Failed, func(c trash.CollectResult) TrashItem {
+		i := trashItem(c.TrashItem)
 		i.Purged = c.Purged
 		return i
 	})
 }
 
-// RemoveOptions configures an erase or a purge of the trash.
-type RemoveOptions struct {
-	Shared bool        // of an erase: also erase messages that several branches show
-	DryRun bool        // only report what would be done
-	Report func(Item)  // receives each item when it is removed; may be nil
-	Failed func(error) // of a purge: receives the error of each item that failed; if set, the returned error omits these failures
+// CollectIfDue collects everything, as [Store.Collect] does, if the last collection was at least a day ago and no other
+// process collects. It stops after two seconds; the next collection continues. It returns what it archived.
+func (s *Store) CollectIfDue(ctx context.Context) (done []ArchiveResult, err error) {
+	err = trash.CollectIfDue(ctx, s.e, trash.CollectOptions{Grace: -1, Archived: func(r archiving.Result) {
+		done = append(done, archived(r))
+	}})
+	return done, wrap(err)
+}
+
+// EraseOptions configures an erase.
+type EraseOptions struct {
+	Shared bool         // also erase messages that several branches show
+	DryRun bool         // only report what would be done
+	Report func(Erased) // receives each file when it is done; may be nil
+}
+
+// Erased is a file from which an erase removed a message or a payload, or one that it leaves to the caller.
+type Erased struct {
+	Context uuid.UUID
+	Message uuid.UUID // uuid.Nil for a payload
+	With    uuid.UUID // the message to erase that Message repeats; uuid.Nil if the caller named Message itself
+	Path    string    // relative to the store
+	Bytes   int64     // removed
+	Reason  string
+	Foreign bool  // nothing was removed: the file is none of the store's, and holds the message or could not be searched
+	Problem error // why Message could not be examined; nothing was removed
 }
 
 // Erase removes messages of a context for good: their files, all versions in logs, segments and trash, copies of the
@@ -132,35 +146,28 @@ type RemoveOptions struct {
 // unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
 // Erase takes along what repeats the messages: moments that were made from them, in an imported context the records that
-// repeat them, and a title that was made from one of them. [Item].With says so. If it cannot read a message that may be
-// one of these, it erases the rest, reports an item with a Problem for each such message, and returns an error that wraps
+// repeat them, and a title that was made from one of them. [Erased].With says so. If it cannot read a message that may be
+// one of these, it erases the rest, reports one with a Problem for each such message, and returns an error that wraps
 // [ErrUnexamined]. Another call, for any message of the context, looks at them again.
 //
-// Erase leaves files alone that are none of the store's, such as a copy of a message that a person made. It returns an
-// item of the kind [KindForeign] for each one that holds the id of an erased message or its longest line, and for each
-// one that it could not search. It searches the folder of the context, and the store's folder outside of other
-// contexts: regular files, as they are, up to 64 MiB of each and 1 GiB in all.
+// Erase leaves files alone that are none of the store's, such as a copy of a message that a person made. It returns, as
+// Foreign, each one that holds the id of an erased message or its longest line, and each one that it could not search.
+// It searches the folder of the context, and the store's folder outside of other contexts: regular files, as they are,
+// up to 64 MiB of each and 1 GiB in all.
 //
 // Before it changes anything, Erase fails with [ErrNotExist] if the context has no message with one of the ids, and
 // with [ErrShared] if several branches show one. A second call finishes an interrupted erase.
-func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o RemoveOptions) ([]Item, error) {
+func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o EraseOptions) ([]Erased, error) {
 	erased := erase.Messages(ctx, s.e, id, messages, erase.Options{Shared: o.Shared, DryRun: o.DryRun})
-	return collect(erased, o.Report, nil, func(e erase.Removal) Item {
-		i := Item{
-			Context: e.Context, Message: e.ID, With: e.With, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason,
-			Purged: !o.DryRun && e.Problem == nil && !e.Foreign, Problem: wrap(e.Problem),
-		}
-		if e.Foreign {
-			i.Kind = KindForeign
-		}
-		return i
+	return collect(erased, o.Report, nil, func(e erase.Removal) Erased {
+		return Erased{e.Context, e.ID, e.With, e.Path, e.Bytes, e.Reason, e.Foreign, wrap(e.Problem)}
 	})
 }
 
 // Trash yields the items in the trash of the store and of its contexts, oldest first in each; with ids, only items of
-// these contexts. If a trash cannot be read, Trash yields an error and continues with the others.
-func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Item, error] {
-	return each(trash.List(ctx, s.e, contexts...), item)
+// these contexts. A trash that cannot be read is an item without an id, with its Problem. An error ends the sequence.
+func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[TrashItem, error] {
+	return each(trash.List(ctx, s.e, contexts...), trashItem)
 }
 
 // ResolveItem returns the trash item that ref names: what named the thing before its removal, the full id of the item,
@@ -172,44 +179,62 @@ func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) 
 	return id, wrap(err)
 }
 
+// PurgeOptions configures a purge of the trash.
+type PurgeOptions struct {
+	DryRun bool            // only report what would be done
+	Report func(TrashItem) // receives each item when it is removed; may be nil
+	Failed func(error)     // receives the error of each item that failed; if set, the returned error omits these failures
+}
+
 // PurgeItems removes items from the trash for good. The error includes each item that could not be removed; the others
-// are still processed.
-func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o RemoveOptions) ([]Item, error) {
+// are still processed. PurgeItems fails with [ErrInvalid] without items.
+func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o PurgeOptions) ([]TrashItem, error) {
 	if len(items) == 0 {
-		return nil, nil
+		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: no items given", ErrInvalid)}
 	}
 	return s.purge(ctx, items, 0, o)
 }
 
 // PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails
-// like [Store.PurgeItems].
-func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o RemoveOptions) ([]Item, error) {
+// like [Store.PurgeItems], and for a negative age.
+func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o PurgeOptions) ([]TrashItem, error) {
+	if age < 0 {
+		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: an age of %v", ErrInvalid, age)}
+	}
 	return s.purge(ctx, nil, age, o)
 }
 
-func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o RemoveOptions) ([]Item, error) {
-	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.TrashItem) Item {
-		i := item(t)
+func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o PurgeOptions) ([]TrashItem, error) {
+	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.TrashItem) TrashItem {
+		i := trashItem(t)
 		i.Purged = !o.DryRun
 		return i
 	})
+}
+
+// Restored is what a restore brought back.
+type Restored struct {
+	Item     uuid.UUID
+	Context  uuid.UUID
+	Kind     string // as in [TrashItem]
+	Branch   string // the one that now shows a line; empty for other kinds
+	Path     string // relative to the store
+	Bytes    int64
+	Messages int64 // of a line
 }
 
 // Restore restores an item and removes it from the trash. A context returns to its folder. A removed
 // branch, or the branch that was rewound, returns under its name or a similar one. An old version of a message replaces
 // the present one, which moves to the trash. Blobs return to their paths.
 //
-// For a restored line, the result's Name is the branch that now shows it. A second call finishes an interrupted
-// restore. Restore fails with:
+// A second call finishes an interrupted restore. Restore fails with:
 //
 //   - [ErrNotExist] if there is no such item
 //   - [ErrExist] if the context exists
 //   - [ErrPosition] for an old version of a message that is gone
 //   - [ErrConflict] if another message has its position
 //   - [ErrInvalid] for an item that cannot be restored
-func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Item, error) {
+func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Restored, error) {
 	r, err := trash.Restore(ctx, s.e, id)
-	return Item{
-		ID: r.Item, Context: r.Context, Kind: r.Kind, Name: r.Branch, Path: r.Path, Bytes: r.Bytes, Messages: r.Messages,
-	}, wrap(err)
+	return Restored{r.Item, r.Context, r.Kind, r.Branch, r.Path, r.Bytes, r.Messages}, wrap(err)
 }

@@ -85,10 +85,10 @@ func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
 	list := trashList{Items: []record.Trashed{}}
 	for item, err := range x.store.Trash(r.Context(), ids...) {
 		switch {
-		case err != nil && item.Path == "":
-			return err
 		case err != nil:
-			list.Failures = append(list.Failures, contextFailure{"failed", record.ID(item.Context), record.Problem(err)})
+			return err
+		case item.ID == uuid.Nil:
+			list.Failures = append(list.Failures, contextFailure{"failed", record.ID(item.Context), record.Problem(item.Problem)})
 		default:
 			list.Items = append(list.Items, record.OfTrashed(item, after))
 		}

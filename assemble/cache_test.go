@@ -208,20 +208,20 @@ func TestForgotten(t *testing.T) {
 	secret := assemble.Request{Query: "zanzibarsecret", MaxTokens: 1000}
 	for name, forget := range map[string]func(k *kit, s *ctxdir.Store){
 		"erase": func(k *kit, s *ctxdir.Store) {
-			_, err := s.Erase(k.t.Context(), k.c.ID(), []uuid.UUID{k.messageAt(0).ID}, ctxdir.RemoveOptions{})
+			_, err := s.Erase(k.t.Context(), k.c.ID(), []uuid.UUID{k.messageAt(0).ID}, ctxdir.EraseOptions{})
 			check(k.t, err)
 		},
 		"remove and purge": func(k *kit, s *ctxdir.Store) {
 			item, err := s.Remove(k.t.Context(), k.c.ID())
 			check(k.t, err)
 			k.lacks("zanzibarsecret")
-			_, err = s.PurgeItems(k.t.Context(), []uuid.UUID{item.ID}, ctxdir.RemoveOptions{})
+			_, err = s.PurgeItems(k.t.Context(), []uuid.UUID{item.ID}, ctxdir.PurgeOptions{})
 			check(k.t, err)
 		},
 		"rewind and purge": func(k *kit, s *ctxdir.Store) {
 			check(k.t, k.c.Active().Rewind(k.t.Context(), 0))
 			check(k.t, k.c.Close())
-			_, err := s.PurgeOlder(k.t.Context(), 0, ctxdir.RemoveOptions{})
+			_, err := s.PurgeOlder(k.t.Context(), 0, ctxdir.PurgeOptions{})
 			check(k.t, err)
 		},
 	} {

@@ -269,7 +269,7 @@ func TestSourceErasedMeanwhile(t *testing.T) {
 				return nil, err
 			}
 			defer other.Close()
-			if _, err := other.Erase(ctx, c.ID(), []uuid.UUID{source}, ctxdir.RemoveOptions{}); err != nil {
+			if _, err := other.Erase(ctx, c.ID(), []uuid.UUID{source}, ctxdir.EraseOptions{}); err != nil {
 				return nil, err
 			}
 			return moment.Local{}.Moments(ctx, texts)

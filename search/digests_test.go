@@ -185,7 +185,7 @@ func TestDigestsForget(t *testing.T) {
 			t.Errorf("the index does not have %q", text)
 		}
 	}
-	_, err = s.Erase(t.Context(), c.ID(), ids[1:], ctxdir.RemoveOptions{Shared: true})
+	_, err = s.Erase(t.Context(), c.ID(), ids[1:], ctxdir.EraseOptions{Shared: true})
 	check(t, err)
 	for _, text := range []string{"erasedmodelname", "Erased Text!"} {
 		if in := holds(t, s, text); in != "" {

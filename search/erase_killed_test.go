@@ -96,7 +96,7 @@ func eraseAndWait(t *testing.T) {
 	})
 	fmt.Println("begins")
 	_, err = s.Erase(t.Context(), uuid.MustParse(os.Getenv(eraseContext)), []uuid.UUID{uuid.MustParse(os.Getenv(eraseMessage))},
-		ctxdir.RemoveOptions{Shared: true})
+		ctxdir.EraseOptions{Shared: true})
 	check(t, err)
 	fmt.Println("erased")
 }
@@ -166,7 +166,7 @@ func afterKill(t *testing.T, dir string, erased *ctxdir.Message, in uuid.UUID, w
 	} else if _, err := os.Stat(dir + "/" + in.String() + "/erasing.json"); err != nil {
 		left = done
 	}
-	_, err := s.Erase(t.Context(), in, []uuid.UUID{erased.ID}, ctxdir.RemoveOptions{Shared: true})
+	_, err := s.Erase(t.Context(), in, []uuid.UUID{erased.ID}, ctxdir.EraseOptions{Shared: true})
 	check(t, err)
 	if look(); !lost || holds(t, s, tail) != "" || found(t, x, search.Query{Text: word}) != 0 {
 		t.Errorf("a second erase does not finish the first one")

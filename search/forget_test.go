@@ -74,7 +74,7 @@ func TestForget(t *testing.T) {
 		"erase": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			m, err := c.Active().Range(t.Context(), 5, 6)
 			check(t, err)
-			_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.RemoveOptions{})
+			_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.EraseOptions{})
 			return err
 		},
 		"remove": func(s *ctxdir.Store, c *ctxdir.Context) error {
@@ -83,18 +83,18 @@ func TestForget(t *testing.T) {
 		},
 		"rewind and collect": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			check(t, c.Active().Rewind(t.Context(), 5))
-			_, err := s.Collect(t.Context(), ctxdir.CollectOptions{All: true, Grace: -1})
+			_, err := s.Collect(t.Context(), ctxdir.CollectOptions{All: true, NoGrace: true})
 			return err
 		},
 		"rewind and purge": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			check(t, c.Active().Rewind(t.Context(), 5))
-			_, err := s.PurgeOlder(t.Context(), 0, ctxdir.RemoveOptions{})
+			_, err := s.PurgeOlder(t.Context(), 0, ctxdir.PurgeOptions{})
 			return err
 		},
 		"replace and purge": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			m, err := c.Active().Range(t.Context(), 5, 6)
 			check(t, err, c.Active().Replace(t.Context(), m[0].ID, said(t, "nothing")))
-			_, err = s.PurgeOlder(t.Context(), 0, ctxdir.RemoveOptions{})
+			_, err = s.PurgeOlder(t.Context(), 0, ctxdir.PurgeOptions{})
 			return err
 		},
 	}
@@ -161,7 +161,7 @@ func TestEraseBesideUpdates(t *testing.T) {
 	for i := range 20 {
 		m, err := c.Active().Range(t.Context(), int64(i), int64(i)+1)
 		check(t, err)
-		_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.RemoveOptions{})
+		_, err = s.Erase(t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.EraseOptions{})
 		check(t, err)
 		_, tail := secret(i)
 		if in := holds(t, s, tail); in != "" {

@@ -142,7 +142,7 @@ func (l *life) moments() {
 func (l *life) results(_ []ctxdir.ArchiveResult, err error) { check(l.t, err) }
 
 func (l *life) collect(ctx context.Context) {
-	_, err := l.s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: -1})
+	_, err := l.s.Collect(ctx, ctxdir.CollectOptions{All: true, NoGrace: true})
 	check(l.t, err)
 }
 
@@ -169,7 +169,7 @@ func (l *life) erase() {
 	c := l.any()
 	m, err := c.Active().Last(l.t.Context(), 3)
 	check(l.t, err)
-	_, err = l.s.Erase(l.t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.RemoveOptions{Shared: true})
+	_, err = l.s.Erase(l.t.Context(), c.ID(), []uuid.UUID{m[0].ID}, ctxdir.EraseOptions{Shared: true})
 	check(l.t, err, c.Refresh(l.t.Context()))
 }
 

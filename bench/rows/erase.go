@@ -38,7 +38,7 @@ func eraseRow(ctx context.Context, e *Env) ([]*Result, error) {
 				}
 				id := f.Stream.ID(int64(order[0]))
 				order = order[1:]
-				_, err := o.s.Erase(ctx, o.c.ID(), []uuid.UUID{id}, ctxdir.RemoveOptions{Shared: true})
+				_, err := o.s.Erase(ctx, o.c.ID(), []uuid.UUID{id}, ctxdir.EraseOptions{Shared: true})
 				return err
 			})
 		},

@@ -173,9 +173,9 @@ func (a *app) prune(ctx context.Context, s, backup *ctxdir.Store) error {
 			gone = append(gone, id)
 		}
 	}
-	failed, err := eachContext(ctx, a, "Pruning", gone, func(id uuid.UUID) (ctxdir.Item, error) {
+	failed, err := eachContext(ctx, a, "Pruning", gone, func(id uuid.UUID) (ctxdir.TrashItem, error) {
 		return backup.Remove(ctx, id)
-	}, func(id uuid.UUID, item ctxdir.Item) error {
+	}, func(id uuid.UUID, item ctxdir.TrashItem) error {
 		return a.result(itemRecordOf(item, false, false), "%s  removed from the backup", id)
 	})
 	if err == nil {

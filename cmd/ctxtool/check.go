@@ -32,7 +32,7 @@ CONTEXT, verify the whole store.`,
 }
 
 func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions) error {
-	v := a.newSurvey("Checking", s, o)
+	v := a.newSurvey("Checking", s, o.Contexts)
 	o.Progress = v.progress
 	found, unrepairable := 0, 0
 	for f, err := range s.Check(ctx, o) {

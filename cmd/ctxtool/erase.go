@@ -32,7 +32,7 @@ type unexaminedRecord struct {
 }
 
 func (a *app) eraseCmd() *cobra.Command {
-	var o ctxdir.RemoveOptions
+	var o ctxdir.EraseOptions
 	var name string
 	cmd := &cobra.Command{
 		Use:   "erase CONTEXT MESSAGE…",
@@ -122,8 +122,8 @@ func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, re
 const eraseLimits = "not reached: copies in git, exports, backups, snapshots and migrated files (.old), disk blocks that are not yet " +
 	"overwritten, and system prompts, other contexts, and titles that a tool or a person wrote, if they repeat the message"
 
-func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
-	print := func(e ctxdir.Item) error {
+func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
+	print := func(e ctxdir.Erased) error {
 		if e.Problem != nil {
 			why := oneLine(cause(e.Problem).Error())
 			if a.json {
@@ -133,7 +133,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 			return nil
 		}
 		r := erasedRecord{"erased", c.String(), record.ID(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, record.ID(e.With)}
-		if e.Kind == ctxdir.KindForeign {
+		if e.Foreign {
 			r.Record = "foreign"
 		}
 		with := ""
@@ -142,7 +142,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		}
 		return a.result(r, "%s  %s  %s%s", e.Path, humanSize(e.Bytes), e.Reason, with)
 	}
-	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Erased)) error {
 		o.Report = report
 		_, err := s.Erase(ctx, c, ids, o)
 		return err
@@ -161,7 +161,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 }
 
 // showAlong tells a person, before the question, what goes along with messages.
-func (a *app) showAlong(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.RemoveOptions) error {
+func (a *app) showAlong(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
 	o.DryRun = true
 	items, err := s.Erase(ctx, c, ids, o)
 	if err != nil && !errors.Is(err, ctxdir.ErrUnexamined) {

@@ -17,7 +17,7 @@ type itemRecord struct {
 	DryRun bool `json:"dry_run,omitempty"`
 }
 
-func itemRecordOf(t ctxdir.Item, purged, dryRun bool) itemRecord {
+func itemRecordOf(t ctxdir.TrashItem, purged, dryRun bool) itemRecord {
 	r := itemRecord{record.OfTrashItem(t), dryRun}
 	if r.Record = "trashed"; purged {
 		r.Record = "purged"
@@ -55,7 +55,7 @@ Many items of a kind are one line with their number, unless --verbose is given. 
 				}
 				o := ctxdir.CollectOptions{Contexts: ids, All: all, DryRun: a.dryRun}
 				if cmd.Flags().Changed("grace") {
-					o.Grace = cmp.Or(grace, -1)
+					o.Grace, o.NoGrace = grace, grace == 0
 				}
 				return a.gc(ctx, s, o)
 			})(cmd, args)
@@ -78,7 +78,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 	contexts := map[uuid.UUID]bool{}
 	items, failed, purged, size := 0, 0, 0, int64(0)
 	lines := itemLines{a: a}
-	print := func(x ctxdir.Item) error {
+	print := func(x ctxdir.TrashItem) error {
 		if x.Context != uuid.Nil {
 			contexts[x.Context] = true
 		}
@@ -89,7 +89,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		}
 		return lines.add(x, x.Purged)
 	}
-	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) error {
+	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.TrashItem)) error {
 		o.Report, o.Archived = report, a.collectArchived
 		o.Failed = func(err error) {
 			failed++
@@ -145,9 +145,10 @@ func (a *app) collectArchived(done ctxdir.ArchiveResult) {
 // collectIfDue is the collection at the end of a verb that writes.
 func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
 	var messages int64
-	_, err := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true, Archived: func(done ctxdir.ArchiveResult) {
+	archived, err := s.CollectIfDue(ctx)
+	for _, done := range archived {
 		messages += done.Messages
-	}})
+	}
 	if messages > 0 {
 		a.note(`archived %s, as "ctxtool config" shows`, count(messages, "old message"))
 	}

@@ -26,7 +26,7 @@ type itemKind struct {
 	bytes             int64
 }
 
-func (l *itemLines) add(x ctxdir.Item, purged bool) error {
+func (l *itemLines) add(x ctxdir.TrashItem, purged bool) error {
 	r := itemRecordOf(x, purged, l.a.dryRun)
 	if l.a.json {
 		return l.a.record(r)

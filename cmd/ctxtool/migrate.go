@@ -140,7 +140,7 @@ func (m *migrateRun) migrate(path, asked string) error {
 		m.store = s
 	}
 	m.progress.file(path)
-	done, err := m.store.Migrate(m.ctx, path, ctxdir.LegacyOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
+	done, err := m.store.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
 	m.progress.clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()

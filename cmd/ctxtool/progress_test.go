@@ -85,7 +85,7 @@ func TestSurveyProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
 		a, _ := newRoot(strings.NewReader(""), &strings.Builder{}, s, func(string) string { return "" })
-		v := a.newSurvey("Checking", nil, ctxdir.CheckOptions{Contexts: make([]uuid.UUID, 4)})
+		v := a.newSurvey("Checking", nil, make([]uuid.UUID, 4))
 		for done := range 4 {
 			for messages := range int64(3) {
 				v.progress(ctxdir.CheckProgress{Context: uuid.New(), Contexts: done, Done: messages, Of: 3})
@@ -98,7 +98,7 @@ func TestSurveyProgress(t *testing.T) {
 			t.Errorf("several: %q", bar)
 		}
 		s.Reset()
-		v = a.newSurvey("Checking", nil, ctxdir.CheckOptions{Contexts: make([]uuid.UUID, 1)})
+		v = a.newSurvey("Checking", nil, make([]uuid.UUID, 1))
 		v.progress(ctxdir.CheckProgress{Done: 1, Of: 3})
 		if s.Len() > 0 {
 			t.Errorf("a short run: %q", s.String())

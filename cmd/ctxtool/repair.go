@@ -19,7 +19,7 @@ type repairedRecord struct {
 }
 
 func (a *app) repairCmd() *cobra.Command {
-	var o ctxdir.CheckOptions
+	var o ctxdir.RepairOptions
 	cmd := &cobra.Command{
 		Use:   "repair [CONTEXT…]",
 		Short: "Repair what check finds",
@@ -66,8 +66,8 @@ func (a *app) repairStore() ([]ctxdir.Finding, error) {
 }
 
 // repair prints the repairs that were done before, repairs contexts and prints a summary.
-func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions, before []ctxdir.Finding) error {
-	v := a.newSurvey("Repairing", s, o)
+func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.RepairOptions, before []ctxdir.Finding) error {
+	v := a.newSurvey("Repairing", s, o.Contexts)
 	print := func(r ctxdir.Finding) error {
 		r.Severity, r.Repairable = "", false
 		return v.print(r, repairedRecord{"repaired", record.ID(r.Context), r.Kind, r.Path, record.ID(r.ID), r.Detail, a.dryRun})

@@ -44,9 +44,9 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 		}
 	}
 	short, removed := shortIDsIn(s), []string(nil)
-	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.Item, error) {
+	failed, err := eachContext(ctx, a, "Removing", unique, func(id uuid.UUID) (ctxdir.TrashItem, error) {
 		return moveToTrash(ctx, s, id, a.dryRun)
-	}, func(id uuid.UUID, t ctxdir.Item) error {
+	}, func(id uuid.UUID, t ctxdir.TrashItem) error {
 		r := itemRecord{
 			record.TrashItem{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason}, a.dryRun,
 		}
@@ -80,7 +80,7 @@ func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
 }
 
 // moveToTrash removes a context. A dry run only measures it.
-func moveToTrash(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.Item, error) {
+func moveToTrash(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool) (ctxdir.TrashItem, error) {
 	if !dryRun {
 		return s.Remove(ctx, id)
 	}
@@ -88,7 +88,7 @@ func moveToTrash(ctx context.Context, s *ctxdir.Store, id uuid.UUID, dryRun bool
 	if !isFolder(filepath.Join(root, name)) {
 		name += ".json" // a legacy context
 	}
-	t := ctxdir.Item{Context: id, Path: "trash/…/" + name, Reason: "removed"}
+	t := ctxdir.TrashItem{Context: id, Path: "trash/…/" + name, Reason: "removed"}
 	err := filepath.WalkDir(filepath.Join(root, name), func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err

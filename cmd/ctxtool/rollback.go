@@ -61,7 +61,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 			return err
 		}
 		bar := a.newProgress("Writing")
-		o := ctxdir.LegacyOptions{To: to, Force: force, Progress: func(n, all int64) { bar.steps("messages", n, all) }}
+		o := ctxdir.RollbackOptions{To: to, Force: force, Progress: func(n, all int64) { bar.steps("messages", n, all) }}
 		done, err := s.Rollback(ctx, id, o)
 		bar.clear()
 		if differs := libraryError(err).Differs; to == "" && differs != nil {
@@ -80,7 +80,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 	})
 }
 
-func (a *app) rolledBack(done ctxdir.LegacyResult) error {
+func (a *app) rolledBack(done ctxdir.RollbackResult) error {
 	if !a.json && done.Trashed.Path != "" {
 		a.note("moved the context to %s", done.Trashed.Path)
 	}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/google/uuid"
 )
 
 // summaryRecord ends the records of a verb that works on many contexts.
@@ -28,10 +29,10 @@ type survey struct {
 	count  int
 }
 
-// newSurvey begins a survey of the contexts that o selects.
-func (a *app) newSurvey(label string, s *ctxdir.Store, o ctxdir.CheckOptions) *survey {
-	v := &survey{a: a, bar: a.newProgress(label), all: len(o.Contexts), byKind: map[string]int{}}
-	if v.bar != nil && o.All {
+// newSurvey begins a survey of contexts, of all without any.
+func (a *app) newSurvey(label string, s *ctxdir.Store, contexts []uuid.UUID) *survey {
+	v := &survey{a: a, bar: a.newProgress(label), all: len(contexts), byKind: map[string]int{}}
+	if v.bar != nil && len(contexts) == 0 {
 		v.all = len(shortIDsIn(s))
 	}
 	return v

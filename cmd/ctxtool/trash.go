@@ -66,15 +66,15 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		shrink: []int{6}, keep: map[int]int{6: titleWidth}, drop: []int{1, 3},
 	}
 	failed := 0
-	var items []ctxdir.Item
+	var items []ctxdir.TrashItem
 	var contexts []uuid.UUID
 	for x, err := range s.Trash(ctx, ids...) {
-		if err != nil && x.Path == "" {
+		if err != nil {
 			return err
 		}
-		if err != nil {
+		if x.ID == uuid.Nil {
 			failed++
-			a.warnOf(err)
+			a.warnOf(x.Problem)
 			continue
 		}
 		items = append(items, x)
@@ -160,8 +160,8 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 			return err
 		}
 		line := r.Path + "  " + humanSize(r.Bytes)
-		if r.Name != "" {
-			line = fmt.Sprintf("%s  %s  branch %s", r.Path, count(r.Messages, "message"), oneLine(r.Name))
+		if r.Branch != "" {
+			line = fmt.Sprintf("%s  %s  branch %s", r.Path, count(r.Messages, "message"), oneLine(r.Branch))
 		}
 		restored := record.OfRestored(r)
 		restored.Record = "restored"
@@ -206,14 +206,14 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 	if err != nil {
 		return err
 	}
-	purge := func(ctx context.Context, o ctxdir.RemoveOptions) ([]ctxdir.Item, error) {
+	purge := func(ctx context.Context, o ctxdir.PurgeOptions) ([]ctxdir.TrashItem, error) {
 		if len(ids) > 0 {
 			return s.PurgeItems(ctx, ids, o)
 		}
 		return s.PurgeOlder(ctx, older, o)
 	}
 	if a.asks() {
-		plan, err := purge(ctx, ctxdir.RemoveOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it
+		plan, err := purge(ctx, ctxdir.PurgeOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it
 		if err == nil && len(plan) > 0 {
 			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", count(len(plan), "item"), humanSize(itemBytes(plan)))
 		}
@@ -222,11 +222,11 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 		}
 	}
 	failed := 0
-	var done []ctxdir.Item
+	var done []ctxdir.TrashItem
 	lines := itemLines{a: a}
-	print := func(t ctxdir.Item) error { return lines.add(t, true) }
-	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Item)) (err error) {
-		done, err = purge(ctx, ctxdir.RemoveOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
+	print := func(t ctxdir.TrashItem) error { return lines.add(t, true) }
+	err = withReport(ctx, print, func(ctx context.Context, report func(ctxdir.TrashItem)) (err error) {
+		done, err = purge(ctx, ctxdir.PurgeOptions{DryRun: a.dryRun, Report: report, Failed: func(err error) {
 			failed++
 			a.warnOf(err)
 		}})
@@ -249,7 +249,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 }
 
 // itemBytes is the size of items together.
-func itemBytes(items []ctxdir.Item) (size int64) {
+func itemBytes(items []ctxdir.TrashItem) (size int64) {
 	for _, x := range items {
 		size += x.Bytes
 	}

@@ -46,37 +46,6 @@ type BatchResult struct {
 	Err error
 }
 
-// AppendOption configures one append.
-type AppendOption func(*appendOptions)
-
-type appendOptions struct {
-	expect   *int64 // nil for any
-	exact    bool   // messages that are at the expected position already are no retry
-	sequence *uint64
-}
-
-func appendOptionsOf(opts []AppendOption) (o appendOptions) {
-	for _, f := range opts {
-		f(&o)
-	}
-	return o
-}
-
-// AtPosition makes an append fail with [ErrPosition] unless its first message gets this position.
-func AtPosition(position int64) AppendOption {
-	return func(o *appendOptions) { o.expect = &position }
-}
-
-// ExactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
-func ExactlyAt(position int64) AppendOption {
-	return func(o *appendOptions) { o.expect, o.exact = &position, true }
-}
-
-// AppendAtSequence is [AtSequence] for an append.
-func AppendAtSequence(seq uint64) AppendOption {
-	return func(o *appendOptions) { o.sequence = &seq }
-}
-
 // Append adds one message at the end of the branch and returns its position. With full durability the message is on
 // disk when Append returns: exactly one fdatasync, which concurrent appends share, has covered it.
 //
@@ -84,7 +53,7 @@ func AppendAtSequence(seq uint64) AppendOption {
 // fails with [ErrConflict]. If that message is damaged or lost, there is nothing to compare: the body becomes its
 // content again, in its place. An error that wraps [ErrDurability] leaves open whether the message is there. ctx
 // cancels waiting for the lock, never a commit half-way.
-func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (AppendResult, error) {
+func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
 	results, err := b.AppendBatch(ctx, []Draft{d}, opts...)
 	if err != nil {
 		return AppendResult{}, err
@@ -96,13 +65,17 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...AppendOption) (App
 // results report for each message whether it is durable. If a message is refused for its content, the others are still
 // stored. An error means that the batch stopped early, or before the first message. The stored messages are then the
 // first ones of the batch.
-func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...AppendOption) ([]BatchResult, error) {
+func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]BatchResult, error) {
 	results, err := Use(b.c, func() ([]BatchResult, error) { return b.appendBatch(ctx, drafts, opts) })
 	return results, b.fail("append", err)
 }
 
-func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendOption) ([]BatchResult, error) {
-	c, o := b.c, appendOptionsOf(opts)
+func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []WriteOption) ([]BatchResult, error) {
+	c := b.c
+	o, err := conditionsOf(opts, "position", "sequence")
+	if err != nil {
+		return nil, err
+	}
 	if c.Store.ReadOnly {
 		return nil, b.fail("append", ErrReadOnly) // before any blob is made
 	}
@@ -116,7 +89,7 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []AppendO
 		}
 	}
 	results := refused
-	tx, err := c.run(ctx, commitOptions{apart: true, sequence: o.sequence}, func(tx *Tx) error {
+	tx, err := c.run(ctx, true, conditions{sequence: o.sequence}, func(tx *Tx) error {
 		results = slices.Clone(refused)
 		return tx.add(b.name, pending, o, results)
 	})

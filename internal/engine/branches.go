@@ -121,15 +121,6 @@ func (b *Branch) Fork(ctx context.Context, name string, at int64, attrs ...ctxfo
 	return &Branch{b.c, name}, b.c.one(ctx, "fork", name, func(tx *Tx) error { return tx.Fork(name, b.name, at, attrs...) })
 }
 
-// ForkAt is Fork with the messages up to and including the one with this id.
-func (b *Branch) ForkAt(ctx context.Context, name string, id uuid.UUID, attrs ...ctxfolder.Member) (*Branch, error) {
-	at, err := Use(b.c, func() (Place, error) { return b.find(id) })
-	if err != nil {
-		return nil, Wrap(Error{Op: "fork", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
-	}
-	return b.Fork(ctx, name, at.Entry.Position+1, attrs...)
-}
-
 // Rewind makes the branch show only its first to messages. The others stay on the line that loses the name: other
 // branches still show them, and for the grace period the trash lists that line.
 func (b *Branch) Rewind(ctx context.Context, to int64) error {

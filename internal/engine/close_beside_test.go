@@ -87,7 +87,7 @@ func TestCloseBeside(t *testing.T) {
 			all["replace"] = func() error { return c.Active().Replace(ctx, first, text("first"), engine.Shared()) }
 		}
 		all["rename"] = func() error { return c.Rename(ctx, name, name) }
-		for _, once := range []string{"Context.NewBranch", "Branch.Fork", "Branch.ForkAt"} {
+		for _, once := range []string{"Context.NewBranch", "Branch.Fork"} {
 			f, n := all[once], 0
 			all[once] = func() error {
 				if n++; n > 1 {

@@ -62,7 +62,6 @@ func everything(ctx context.Context, c *engine.Context, id uuid.UUID, name, path
 		"Branch.AppendBatch": func() error { return only(b.AppendBatch(ctx, []engine.Draft{d, d})) },
 		"Branch.Between":     func() error { return kit.IterationError(b.Between(ctx, 0, 2)) },
 		"Branch.Fork":        func() error { return only(b.Fork(ctx, name+" fork", 0)) },
-		"Branch.ForkAt":      func() error { return only(b.ForkAt(ctx, name+" fork at", id)) },
 		"Branch.From":        func() error { return kit.IterationError(b.From(ctx, 1)) },
 		"Branch.Info":        func() error { return only(b.Info(ctx)) },
 		"Branch.Last":        func() error { return only(b.Last(ctx, 2)) },

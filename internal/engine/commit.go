@@ -11,26 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// CommitOption configures one commit.
-type CommitOption func(*commitOptions)
-
-type commitOptions struct {
-	apart    bool    // each record stands for itself: a batch
-	sequence *uint64 // nil for any
-	position *int64  // of the first appended message; nil for any
-}
-
-// AtSequence makes a commit fail with [ErrPosition] unless the newest commit before it has this number.
-func AtSequence(seq uint64) CommitOption {
-	return func(o *commitOptions) { o.sequence = &seq }
-}
-
-// CommitAt makes a commit fail with [ErrPosition] unless the first message that it appends gets the position. If that
-// message has an id and is there already, this is a retry, which succeeds.
-func CommitAt(position int64) CommitOption {
-	return func(o *commitOptions) { o.position = &position }
-}
-
 // CommitResult is the outcome of a commit.
 type CommitResult struct {
 	Sequence uint64         // the number of its last record
@@ -42,8 +22,12 @@ type CommitResult struct {
 // fdatasync makes the commit durable.
 //
 // Crash order: the records are one group, so a crash leaves all of them or none. Files are made behind the commit.
-func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...CommitOption) (result CommitResult, err error) {
-	tx, err := Use(c, func() (*Tx, error) { return c.run(ctx, commitOptionsOf(opts), f) })
+func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...WriteOption) (result CommitResult, err error) {
+	var tx *Tx
+	o, err := conditionsOf(opts, "position", "sequence")
+	if err == nil {
+		tx, err = Use(c, func() (*Tx, error) { return c.run(ctx, false, o, f) })
+	}
 	if err != nil {
 		return result, Wrap(Error{Op: "commit", Context: c.Dir.ID}, err)
 	}
@@ -54,25 +38,22 @@ func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...Comm
 	return result, nil
 }
 
-func commitOptionsOf(opts []CommitOption) (o commitOptions) {
-	for _, f := range opts {
-		f(&o)
-	}
-	return o
-}
-
 // one commits one change; f is a call of a method of [Tx].
-func (c *Context) one(ctx context.Context, op, name string, f func(tx *Tx) error, opts ...CommitOption) error {
-	err := c.use(func() error {
-		_, err := c.run(ctx, commitOptionsOf(opts), f)
-		return err
-	})
+func (c *Context) one(ctx context.Context, op, name string, f func(tx *Tx) error, opts ...WriteOption) error {
+	o, err := conditionsOf(opts, "sequence")
+	if err == nil {
+		err = c.use(func() error {
+			_, err := c.run(ctx, false, o, f)
+			return err
+		})
+	}
 	return Wrap(Error{Op: op, Context: c.Dir.ID, Branch: name}, err)
 }
 
-// run prepares and commits a Tx. In a batch, tx.stored says after an error which messages are durable.
-func (c *Context) run(ctx context.Context, o commitOptions, f func(tx *Tx) error) (*Tx, error) {
-	tx := &Tx{c: c, ctx: ctx, commitOptions: o, blobs: &BlobHold{Store: c.Store}}
+// run prepares and commits a Tx. In a batch, each record stands for itself, and tx.stored says after an error which
+// messages are durable.
+func (c *Context) run(ctx context.Context, batch bool, o conditions, f func(tx *Tx) error) (*Tx, error) {
+	tx := &Tx{c: c, ctx: ctx, batch: batch, conditions: o, blobs: &BlobHold{Store: c.Store}}
 	defer tx.blobs.Release()
 	if c.Store.ReadOnly {
 		return tx, ErrReadOnly // before any blob is made
@@ -109,6 +90,9 @@ func (tx *Tx) prepare(f func(tx *Tx) error) (err error) {
 	}
 	if err := f(tx); err != nil {
 		return err
+	}
+	if tx.failure == nil && tx.position != nil && len(tx.results) == 0 {
+		return fmt.Errorf("%w: the commit appends no message, so none gets position %d", ErrInvalid, *tx.position)
 	}
 	return tx.failure
 }
@@ -153,7 +137,7 @@ func (tx *Tx) write() (err error) {
 // append writes the records to the log: as one group, or in pieces where each record stands for itself. Only an
 // error of the first piece means that nothing was written.
 func (tx *Tx) append() error {
-	if !tx.apart {
+	if !tx.batch {
 		if size := sizeOf(tx.items); size > MaxCommit {
 			return fmt.Errorf("%w: a commit of %d bytes, more than %d", ErrTooLarge, size, MaxCommit)
 		}

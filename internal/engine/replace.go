@@ -16,44 +16,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// ReplaceOption configures one replace.
-type ReplaceOption func(*replaceOptions)
-
-type replaceOptions struct {
-	shared   bool
-	position *int64  // nil for any
-	sequence *uint64 // nil for any
-}
-
-func replaceOptionsOf(opts []ReplaceOption) (o replaceOptions) {
-	for _, f := range opts {
-		f(&o)
-	}
-	return o
-}
-
-// ReplaceAtSequence is [AtSequence] for a replacement.
-func ReplaceAtSequence(seq uint64) ReplaceOption {
-	return func(o *replaceOptions) { o.sequence = &seq }
-}
-
-// ReplaceAt makes a replacement fail with [ErrPosition] unless the message has this position.
-func ReplaceAt(position int64) ReplaceOption {
-	return func(o *replaceOptions) { o.position = &position }
-}
-
-// Shared lets Replace change a message that other branches show too.
-func Shared() ReplaceOption { return func(o *replaceOptions) { o.shared = true } }
-
 // Replace gives the message with an id another body, for example during streaming. The position stays; the old version
 // goes to the context's trash. Replace fails with [ErrShared] when another branch shows the message too, unless
 // [Shared] is given.
-func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...ReplaceOption) error {
-	err := b.c.use(func() error { return b.replace(ctx, id, d, replaceOptionsOf(opts)) })
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
+	o, err := conditionsOf(opts, "position", "sequence", "shared")
+	if err == nil {
+		err = b.c.use(func() error { return b.replace(ctx, id, d, o) })
+	}
 	return Wrap(Error{Op: "replace", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 }
 
-func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o replaceOptions) error {
+func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o conditions) error {
 	c := b.c
 	if c.Store.ReadOnly {
 		return ErrReadOnly // fail before a blob is made
@@ -64,12 +38,12 @@ func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o repla
 	if err := c.Store.Complete(&d, c.Store.TextThreshold(), func() error { return blobs.Hold(ctx) }); err != nil {
 		return err
 	}
-	_, err := c.run(ctx, commitOptions{sequence: o.sequence}, func(tx *Tx) error { return tx.replace(b.name, id, &d, o) })
+	_, err := c.run(ctx, false, conditions{sequence: o.sequence}, func(tx *Tx) error { return tx.replace(b.name, id, &d, o) })
 	return err
 }
 
 // replace gives a message another body.
-func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o replaceOptions) error {
+func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o conditions) error {
 	c := tx.c
 	info, err := branch.Get(tx.m, name)
 	if err != nil {

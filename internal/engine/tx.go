@@ -16,7 +16,8 @@ import (
 // Tx is a commit in preparation. It holds the context's lock. Its methods see what the methods before them did, but not
 // the bodies of messages that this commit appends. After a method failed, the commit fails.
 type Tx struct {
-	commitOptions
+	conditions
+	batch bool // each record stands for itself
 	c     *Context
 	ctx   context.Context
 	blobs *BlobHold
@@ -47,7 +48,7 @@ type Tx struct {
 // reset begins the commit again, on the metadata m. The caller holds the lock.
 func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
-		commitOptions: tx.commitOptions, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
+		conditions: tx.conditions, batch: tx.batch, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
 		stored: map[*BatchResult]bool{}, payloads: map[blob.Sum]bool{}, fresh: map[uuid.UUID][]freshMessage{},
 		lines: map[uuid.UUID]*txLine{},
 	}
@@ -84,11 +85,14 @@ func (tx *Tx) Len(name string) (int64, error) {
 }
 
 // Append is [Branch.AppendBatch] in this commit. A draft that cannot be stored fails the commit.
-func (tx *Tx) Append(name string, drafts []Draft, opts ...AppendOption) error {
+func (tx *Tx) Append(name string, drafts []Draft, opts ...WriteOption) error {
 	return tx.do("append", name, func() error {
-		o := appendOptionsOf(opts)
-		if o.expect == nil && len(tx.results) == 0 {
-			o.expect = tx.position
+		o, err := conditionsOf(opts, "position")
+		if err != nil {
+			return err
+		}
+		if o.position == nil && len(tx.results) == 0 {
+			o.position = tx.position
 		}
 		pending := make([]PendingMessage, len(drafts))
 		for i := range drafts {
@@ -102,13 +106,17 @@ func (tx *Tx) Append(name string, drafts []Draft, opts ...AppendOption) error {
 }
 
 // Replace is [Branch.Replace] in this commit.
-func (tx *Tx) Replace(name string, id uuid.UUID, draft Draft, opts ...ReplaceOption) error {
+func (tx *Tx) Replace(name string, id uuid.UUID, draft Draft, opts ...WriteOption) error {
 	return tx.do("replace", name, func() error {
+		o, err := conditionsOf(opts, "position", "shared")
+		if err != nil {
+			return err
+		}
 		d := PendingMessage{Draft: draft}
 		if err := tx.c.Store.Complete(&d, tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
 			return err
 		}
-		return tx.replace(name, id, &d, replaceOptionsOf(opts))
+		return tx.replace(name, id, &d, o)
 	})
 }
 

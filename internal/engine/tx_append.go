@@ -30,7 +30,7 @@ type freshMessage struct {
 
 // add appends messages to a branch. results has one for each draft; a draft whose result has an error already is left
 // out. In a batch, a draft that is refused for its content gets an error there.
-func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results []BatchResult) error {
+func (tx *Tx) add(name string, drafts []PendingMessage, o conditions, results []BatchResult) error {
 	info, err := branch.Get(tx.m, name)
 	if err != nil {
 		return err
@@ -43,8 +43,8 @@ func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results
 	if err != nil {
 		return err
 	}
-	if o.expect != nil && *o.expect != next && (o.exact || !tx.isRetry(line.ID, drafts, *o.expect)) {
-		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *o.expect, next)
+	if o.position != nil && *o.position != next && (o.exact || !tx.isRetry(line.ID, drafts, *o.position)) {
+		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *o.position, next)
 	}
 	prev, err := tx.idBefore(line.ID, next)
 	if err != nil {
@@ -60,7 +60,7 @@ func (tx *Tx) add(name string, drafts []PendingMessage, o appendOptions, results
 		err := tx.addOne(name, line, d, r, next, prev, now)
 		if err != nil {
 			err = Wrap(Error{Op: "append", Context: tx.c.Dir.ID, Branch: name, ID: d.ID}, err)
-			if !tx.apart || !isDraftError(err) {
+			if !tx.batch || !isDraftError(err) {
 				return err
 			}
 			r.Err = err

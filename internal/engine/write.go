@@ -122,7 +122,7 @@ func (c *Context) committedMetadata(m *Metadata, stamp ctxfolder.Stamp) error {
 // Change changes the metadata as f says.
 func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
 	return c.use(func() error {
-		_, err := c.run(ctx, commitOptions{}, func(tx *Tx) error {
+		_, err := c.run(ctx, false, conditions{}, func(tx *Tx) error {
 			tx.m, tx.changed = tx.m.Clone(), true
 			return f(tx.m)
 		})
@@ -155,7 +155,7 @@ func (c *Context) ReplaceMetadata(m *Metadata, before ...Item) error {
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
 // branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other
 // methods change these.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...CommitOption) error {
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
 	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }
 

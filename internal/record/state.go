@@ -19,7 +19,7 @@ type TrashItem struct {
 }
 
 // OfTrashItem describes an item without its time.
-func OfTrashItem(x ctxdir.Item) TrashItem {
+func OfTrashItem(x ctxdir.TrashItem) TrashItem {
 	return TrashItem{"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), x.Kind}
 }
 
@@ -52,7 +52,7 @@ func Grace(s *ctxdir.Store) (time.Duration, error) {
 }
 
 // OfTrashed describes an item that expires after a grace period.
-func OfTrashed(x ctxdir.Item, grace time.Duration) Trashed {
+func OfTrashed(x ctxdir.TrashItem, grace time.Duration) Trashed {
 	expires := x.RemovedAt.Add(grace).UTC()
 	if expires.Year() > 9999 { // JSON cannot hold such a time
 		expires = x.RemovedAt.UTC()
@@ -77,8 +77,8 @@ type Restored struct {
 }
 
 // OfRestored describes an item that came back from the trash.
-func OfRestored(x ctxdir.Item) Restored {
-	return Restored{"", ID(x.ID), x.Kind, ID(x.Context), x.Path, x.Name, x.Messages, x.Bytes}
+func OfRestored(x ctxdir.Restored) Restored {
+	return Restored{"", ID(x.Item), x.Kind, ID(x.Context), x.Path, x.Branch, x.Messages, x.Bytes}
 }
 
 // Finding is a problem that a check found.

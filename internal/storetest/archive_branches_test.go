@@ -47,7 +47,7 @@ func TestBranchesOfArchived(t *testing.T) {
 	fork := kit.Must[*engine.Branch](t)(main.Fork(ctx, "fork", 7))
 	same(t, "fork", kit.ResolvedBodies(t, fork), want[:7])
 	kit.Append(t, fork, engine.Draft{ID: kit.TestID(109), Body: []byte(`{"fork":1}`)})
-	at0 := kit.Must[*engine.Branch](t)(main.ForkAt(ctx, "at", kit.TestID(104)))
+	at0 := kit.Must[*engine.Branch](t)(main.Fork(ctx, "at", 5))
 	same(t, "at", kit.ResolvedBodies(t, at0), want[:kit.Must[int64](t)(at0.Len(ctx))])
 	alt := kit.Must[*engine.Branch](t)(c.Branch("alt"))
 	before := kit.ResolvedBodies(t, alt)

@@ -26,14 +26,14 @@ var canaryRemovals = []removal{
 		takes: []kind{kText, kResult, kAttachment, kReference, kPacked, kVersion, kEdited, kAnswer, kMoment},
 		do: func(ctx context.Context, _ *canaryStore, s *ctxdir.Store) error {
 			ids := messageIDs(kText, kResult, kAttachment, kReference, kPacked, kVersion, kEdited, kAnswer, kMoment)
-			return erased(s.Erase(ctx, workID(), ids, ctxdir.RemoveOptions{}))
+			return erased(s.Erase(ctx, workID(), ids, ctxdir.EraseOptions{}))
 		},
 	},
 	{
 		name:  "erase a prompt of Codex", // and the records and the title that repeat it
 		takes: []kind{kMirror},
 		do: func(ctx context.Context, x *canaryStore, s *ctxdir.Store) error {
-			return erased(s.Erase(ctx, x.imported, []uuid.UUID{x.prompt}, ctxdir.RemoveOptions{Shared: true}))
+			return erased(s.Erase(ctx, x.imported, []uuid.UUID{x.prompt}, ctxdir.EraseOptions{Shared: true}))
 		},
 	},
 	{
@@ -43,7 +43,7 @@ var canaryRemovals = []removal{
 			if err := errors.Join(rewind(ctx, s, mainBranch, x.keep), rewind(ctx, s, notedBranch, 0)); err != nil {
 				return err
 			}
-			return erased(s.Erase(ctx, workID(), messageIDs(kTail, kNoted), ctxdir.RemoveOptions{}))
+			return erased(s.Erase(ctx, workID(), messageIDs(kTail, kNoted), ctxdir.EraseOptions{}))
 		},
 	},
 	{
@@ -117,7 +117,7 @@ func ofContext() []kind {
 	return slices.DeleteFunc(slices.Clone(kinds), func(k kind) bool { return k == kMirror || k == kOther })
 }
 
-func erased(_ []ctxdir.Item, err error) error { return err }
+func erased(_ []ctxdir.Erased, err error) error { return err }
 
 // unlessGone returns the error of a removal, nil if an earlier attempt did it.
 func unlessGone(err error) error {
@@ -148,11 +148,11 @@ func removeBranch(ctx context.Context, s *ctxdir.Store) error {
 }
 
 func collectNow(ctx context.Context, s *ctxdir.Store) error {
-	_, err := s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: -1})
+	_, err := s.Collect(ctx, ctxdir.CollectOptions{All: true, NoGrace: true})
 	return err
 }
 
 func emptyTrash(ctx context.Context, s *ctxdir.Store) error {
-	_, err := s.PurgeOlder(ctx, 0, ctxdir.RemoveOptions{})
+	_, err := s.PurgeOlder(ctx, 0, ctxdir.PurgeOptions{})
 	return err
 }

@@ -227,13 +227,13 @@ func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
 		return
 	}
 	path := filepath.Join(t.TempDir(), workID().String()+".json")
-	_, err := s.Rollback(ctx, workID(), ctxdir.LegacyOptions{To: path})
+	_, err := s.Rollback(ctx, workID(), ctxdir.RollbackOptions{To: path})
 	kit.Check(t, err)
 	_, err = s.Remove(ctx, workID())
 	kit.Check(t, err)
-	_, err = s.PurgeOlder(ctx, 0, ctxdir.RemoveOptions{})
+	_, err = s.PurgeOlder(ctx, 0, ctxdir.PurgeOptions{})
 	kit.Check(t, err)
-	_, err = s.Migrate(ctx, path, ctxdir.LegacyOptions{})
+	_, err = s.Migrate(ctx, path, ctxdir.MigrateOptions{})
 	kit.Check(t, err)
 }
 

@@ -64,7 +64,6 @@ func TestBadInput(t *testing.T) {
 		"name taken":          {named("main"), engine.ErrExist, "main"},
 		"fork beyond":         {func() error { _, err := c.Active().Fork(ctx, "x", 4); return err }, engine.ErrPosition, "4 of 3"},
 		"fork before":         {func() error { _, err := c.Active().Fork(ctx, "x", -1); return err }, engine.ErrPosition, ""},
-		"fork at unknown id":  {func() error { _, err := c.Active().ForkAt(ctx, "x", uuid.New()); return err }, engine.ErrNotExist, ""},
 		"rewind beyond":       {func() error { return c.Active().Rewind(ctx, 4) }, engine.ErrPosition, ""},
 		"unknown branch":      {func() error { return c.Switch(ctx, "nope") }, engine.ErrNotExist, "nope"},
 		"rename to taken":     {func() error { return c.Rename(ctx, "main", "straSSe") }, engine.ErrExist, ""},

@@ -11,6 +11,7 @@
 package trash
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -95,7 +96,7 @@ func Path(in uuid.UUID) string {
 }
 
 // List yields the items in the trash of the store and of its contexts, oldest first in each. With contexts it yields
-// only their items. A trash that cannot be listed comes with an error, its path and its context, and the others follow.
+// only their items. A trash that cannot be listed is an item without an id, with its Problem. An error ends the sequence.
 func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2[engine.TrashItem, error] {
 	return func(yield func(engine.TrashItem, error) bool) {
 		for t, err := range EachItem(ctx, s, contexts, nil) {
@@ -103,7 +104,9 @@ func List(ctx context.Context, s *engine.Store, contexts ...uuid.UUID) iter.Seq2
 				yield(engine.TrashItem{}, engine.Wrap(engine.Error{Op: "list the trash of", Path: s.Path()}, err))
 				return
 			}
-			if !yield(t.describe(), err) {
+			item := t.describe()
+			item.Problem = cmp.Or(err, item.Problem)
+			if !yield(item, nil) {
 				return
 			}
 		}

@@ -128,6 +128,9 @@ func (h *hoard) id(at int) uuid.UUID { return uuid.MustParse(h.shown[engine.Main
 // list is every item, whatever cannot be listed beside them.
 func (h *hoard) list() (found []engine.TrashItem, failed []error) {
 	for x, err := range trash.List(context.Background(), h.store) {
+		if err == nil && x.Item == uuid.Nil {
+			err = x.Problem
+		}
 		if err != nil {
 			failed = append(failed, err)
 			continue

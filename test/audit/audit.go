@@ -153,7 +153,7 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown, eras
 			o.problem(Damaged, "%s: context %s, message %s (%s): %s: %s", f.Kind, f.Context, f.ID, read, f.Path, f.Detail)
 		}
 	}
-	_, err := s.Repair(ctx, ctxdir.CheckOptions{All: true})
+	_, err := s.Repair(ctx, ctxdir.RepairOptions{All: true})
 	for _, err := range writer.Parts(err) {
 		o.problem(Unsettled, "repair: %v", err)
 	}
@@ -164,7 +164,7 @@ func (o *Outcome) repair(ctx context.Context, s *ctxdir.Store, shown Shown, eras
 			o.problem(Unsettled, "collect after the repair: %v", err)
 		}
 		for n := range erasing {
-			_, err := s.Erase(ctx, n.context, []uuid.UUID{n.id}, ctxdir.RemoveOptions{Shared: true})
+			_, err := s.Erase(ctx, n.context, []uuid.UUID{n.id}, ctxdir.EraseOptions{Shared: true})
 			if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {
 				o.problem(Unsettled, "erase message %s of context %s again: %v", n.id, n.context, err)
 			}
@@ -225,7 +225,7 @@ func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 
 // migrateAgain finishes a migration that was cut off: the file is there, or it has its new name and there is a context.
 func migrateAgain(ctx context.Context, s *ctxdir.Store, last writer.Step) error {
-	_, err := s.Migrate(ctx, last.Path, ctxdir.LegacyOptions{})
+	_, err := s.Migrate(ctx, last.Path, ctxdir.MigrateOptions{})
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -103,7 +103,7 @@ func (w *worker) migrate() error {
 		return err
 	}
 	return w.step(Step{Op: Migrate, Context: id, Path: path, Messages: messages}, func(*Step) error {
-		_, err := w.store.Migrate(w.ctx, path, ctxdir.LegacyOptions{})
+		_, err := w.store.Migrate(w.ctx, path, ctxdir.MigrateOptions{})
 		if err == nil {
 			w.taken = append(w.taken, id)
 		}
@@ -132,7 +132,7 @@ func (w *worker) legacyFile(id uuid.UUID, drafts []ctxdir.Draft) (file []byte, e
 		return nil, err
 	}
 	path := filepath.Join(dir, "file.json")
-	if _, err := s.Rollback(w.ctx, id, ctxdir.LegacyOptions{To: path}); err != nil {
+	if _, err := s.Rollback(w.ctx, id, ctxdir.RollbackOptions{To: path}); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

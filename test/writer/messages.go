@@ -113,7 +113,7 @@ func (w *worker) erase() error {
 	}
 	s := Step{Op: Erase, Context: c.ID(), Branch: b.Name(), Messages: []Message{{ID: m.ID, Position: m.Position}}}
 	return w.step(s, func(*Step) error {
-		_, err := w.store.Erase(w.ctx, c.ID(), []uuid.UUID{m.ID}, ctxdir.RemoveOptions{Shared: true})
+		_, err := w.store.Erase(w.ctx, c.ID(), []uuid.UUID{m.ID}, ctxdir.EraseOptions{Shared: true})
 		return err
 	})
 }
