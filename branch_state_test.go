@@ -13,7 +13,7 @@ import (
 // stateOf returns the state of a branch as a context that is opened now shows it.
 func stateOf(t *testing.T, s *ctxdir.Store, id uuid.UUID, branch string) string {
 	t.Helper()
-	c := must(s.Context(context.Background(), id))
+	c := must(s.Open(context.Background(), id))
 	defer c.Close()
 	for _, b := range c.Metadata().Branches {
 		if b.Name == branch {

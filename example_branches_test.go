@@ -115,7 +115,7 @@ func report(ctx context.Context, s *ctxdir.Store, sub *ctxdir.Context) error {
 	if err != nil {
 		return err
 	}
-	parent, err := s.Context(ctx, sub.Metadata().ParentID)
+	parent, err := s.Open(ctx, sub.Metadata().ParentID)
 	if err != nil {
 		return err
 	}

@@ -70,7 +70,7 @@ func ExampleMessage() {
 	check(c.Seal(ctx)) // until then, the log has the payload
 	check(c.Close())
 	check(os.RemoveAll(filepath.Join(s.Info().Path, "blobs")))
-	again := must(s.Context(ctx, c.ID()))
+	again := must(s.Open(ctx, c.ID()))
 	defer again.Close()
 	body, err = must(again.Active().Message(ctx, at.ID)).Body(ctx)
 	var payload *ctxdir.Error

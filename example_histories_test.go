@@ -65,7 +65,7 @@ func ExampleStore_Migrate() {
 
 	did := must(s.Migrate(ctx, path, ctxdir.MigrateOptions{}))
 	fmt.Println(did.Context, did.Branches, did.Messages, filepath.Base(did.Backup))
-	c := must(s.Context(ctx, did.Context))
+	c := must(s.Open(ctx, did.Context))
 	defer c.Close()
 	list(c.Active())
 	// Output:

@@ -30,7 +30,7 @@ func ExampleContext_Refresh() {
 	defer done()
 	other := must(ctxdir.Open(s.Info().Path)) // as another process would
 	defer other.Close()
-	theirs := must(other.Context(ctx, c.ID()))
+	theirs := must(other.Open(ctx, c.ID()))
 	defer theirs.Close()
 
 	must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
@@ -88,7 +88,7 @@ func ExampleError() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk")
 	defer done()
-	_, err := s.Context(ctx, uuid.New())
+	_, err := s.Open(ctx, uuid.New())
 	fmt.Println(advice(err))
 	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Well?")}, ctxdir.WithPosition(7))
 	fmt.Println(advice(err))

@@ -30,7 +30,7 @@ func ExampleInit() {
 
 // resume returns the newest messages, as the framework stored them.
 func resume(ctx context.Context, s *ctxdir.Store, id uuid.UUID) ([]json.RawMessage, error) {
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -42,7 +42,7 @@ func resume(ctx context.Context, s *ctxdir.Store, id uuid.UUID) ([]json.RawMessa
 	return ctxdir.ResolveAll(ctx, last)
 }
 
-func ExampleStore_Context() {
+func ExampleStore_Open() {
 	ctx := context.Background()
 	s, c, done := temporary("A walk")
 	defer done()

@@ -83,7 +83,7 @@ func ExampleStore_Restore() {
 	s, c, done := temporary("A walk")
 	defer done()
 	item := must(bin(ctx, s, c.ID()))
-	_, err := s.Context(ctx, c.ID())
+	_, err := s.Open(ctx, c.ID())
 	fmt.Println(errors.Is(err, ctxdir.ErrNotExist))
 
 	back := must(s.Restore(ctx, item))
@@ -128,7 +128,7 @@ func ExampleStore_Backup() {
 	copied := must(s.Backup(ctx, c.ID(), to))
 	fmt.Println(copied.Messages, copied.Missing)
 
-	same := must(to.Context(ctx, c.ID()))
+	same := must(to.Open(ctx, c.ID()))
 	defer same.Close()
 	list(same.Active())
 	// Output:

@@ -37,7 +37,7 @@ func ExampleContext_Watch() {
 	from := c.Summary().Sequence
 	other := must(ctxdir.Open(s.Info().Path)) // as another process would
 	defer other.Close()
-	theirs := must(other.Context(ctx, c.ID()))
+	theirs := must(other.Open(ctx, c.ID()))
 	defer theirs.Close()
 	must(theirs.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	must(theirs.Active().Fork(ctx, "left", 1))

@@ -62,7 +62,7 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := s.Context(t.Context(), id)
+		c, err := s.Open(t.Context(), id)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -178,7 +178,7 @@ func testGolden(t *testing.T, file, state string) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		goOn(t, must(s.Context(t.Context(), id)), want, damaged)
+		goOn(t, must(s.Open(t.Context(), id)), want, damaged)
 	}
 	got := showStore(t, s)
 	for title, c := range want {
@@ -203,7 +203,7 @@ func testGolden(t *testing.T, file, state string) {
 	g := &golden{T: t, dir: path, s: s}
 	for id, err := range s.IDs() {
 		g.do(err)
-		c := must(s.Context(t.Context(), id))
+		c := must(s.Open(t.Context(), id))
 		everyOperation(g, c)
 		g.do(c.Close())
 	}

@@ -65,7 +65,7 @@ func TestRepairStore(t *testing.T) {
 	if info := reading.Info(); !errors.Is(info.Problem, ctxdir.ErrDamaged) {
 		t.Errorf("the problem: %v", info.Problem)
 	}
-	if _, err := reading.Context(t.Context(), ids[0]); err != nil {
+	if _, err := reading.Open(t.Context(), ids[0]); err != nil {
 		t.Errorf("a context: %v", err)
 	}
 	for i, want := range []int{1, 0} {
@@ -207,7 +207,7 @@ func TestErrorsOfParts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, err := s.Context(t.Context(), ids[0])
+	c, err := s.Open(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -218,7 +218,7 @@ func TestErrorsOfParts(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer reading.Close()
-	damaged, err := reading.Context(t.Context(), ids[0])
+	damaged, err := reading.Open(t.Context(), ids[0])
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -51,7 +51,7 @@ func WithSealBytes(bytes int64) Option { return option(engine.WithSealBytes(byte
 // handle only.
 func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
 
-// WithoutMigration shows a legacy context in the store as it is. By default [Store.Context] migrates it.
+// WithoutMigration shows a legacy context in the store as it is. By default [Store.Open] migrates it.
 func WithoutMigration() Option {
 	return option(engine.OpenLegacy(migrate.View))
 }

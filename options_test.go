@@ -15,7 +15,7 @@ func TestZeroOptions(t *testing.T) {
 	ctx := t.Context()
 	s, ids := stocked(t, 1)
 	id := ids[0]
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		t.Fatal(err)
 	}

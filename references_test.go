@@ -68,7 +68,7 @@ func (r *referring) check(what string, c *ctxdir.Context, branch, want string) {
 func (r *referring) reopen() {
 	r.t.Helper()
 	r.must(nil, r.c.Close())
-	c, err := r.s.Context(r.t.Context(), r.c.ID())
+	c, err := r.s.Open(r.t.Context(), r.c.ID())
 	r.must(nil, err)
 	r.c = c
 }
@@ -93,7 +93,7 @@ func TestReferencesStay(t *testing.T) {
 	r.must(nil, err)
 	defer to.Close()
 	r.must(r.s.Backup(ctx, r.c.ID(), to))
-	saved, err := to.Context(ctx, r.c.ID())
+	saved, err := to.Open(ctx, r.c.ID())
 	r.must(nil, err)
 	r.check("in a backup", saved, "main", someReferences)
 	r.must(nil, saved.Close())

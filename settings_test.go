@@ -103,7 +103,7 @@ func TestCacheSize(t *testing.T) {
 	keeps := func(opts ...ctxdir.Option) bool {
 		s := must(ctxdir.Open(dir, opts...))
 		defer s.Close()
-		c := must(s.Context(t.Context(), id))
+		c := must(s.Open(t.Context(), id))
 		defer c.Close()
 		first, second := must(c.Active().Range(t.Context(), 0, 1)), must(c.Active().Range(t.Context(), 0, 1))
 		return &first[0].Stored[0] == &second[0].Stored[0]

@@ -1,7 +1,7 @@
 // Package ctxdir stores the conversations of language-model agents as plain files: Maildir for agent contexts.
 //
 // A store is a folder. Each context, a conversation with its branches, is a folder in it. Each message is a file.
-// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Context] return a [Context], and its branches
+// [Init] makes a store, [Open] opens one, [Store.Create] and [Store.Open] return a [Context], and its branches
 // append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)
@@ -116,14 +116,14 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	return newContext(s.e.Create(ctx, *e))
 }
 
-// Context opens a context. It reads metadata.json and the logs that are not sealed, so its cost does not depend on the
+// Open opens a context. It reads metadata.json and the logs that are not sealed, so its cost does not depend on the
 // length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: a log or segment has the
 // metadata.
 //
-// If the store has a legacy context with that id, Context migrates it first, like [Store.Migrate]. With
+// If the store has a legacy context with that id, Open migrates it first, like [Store.Migrate]. With
 // [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be
 // written to; [Summary].Legacy names its format.
-func (s *Store) Context(ctx context.Context, id uuid.UUID) (*Context, error) {
+func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }
 

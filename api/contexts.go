@@ -212,7 +212,7 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 		c, err = x.store.Create(r.Context(), m)
 		if errors.Is(err, ctxdir.ErrExist) && key != "" {
 			status = http.StatusOK // the first request created it
-			c, err = x.store.Context(r.Context(), m.ID)
+			c, err = x.store.Open(r.Context(), m.ID)
 		}
 	}
 	if err != nil {

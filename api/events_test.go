@@ -186,7 +186,7 @@ func TestFollowStoreLater(t *testing.T) {
 func TestFollowersAndWriters(t *testing.T) {
 	k := newKit(t, api.Options{})
 	id := k.context(0)
-	c, err := k.store.Context(t.Context(), uuid.MustParse(id))
+	c, err := k.store.Open(t.Context(), uuid.MustParse(id))
 	if err != nil {
 		t.Fatal(err)
 	}

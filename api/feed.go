@@ -131,7 +131,7 @@ func (f *feeds) watch(ctx context.Context, id uuid.UUID) (w *ctxdir.Watcher, seq
 		w, err = f.store.Watch(ctx)
 		return w, 0, func() { _ = w.Close() }, err
 	}
-	c, err := f.store.Context(ctx, id)
+	c, err := f.store.Open(ctx, id)
 	if err != nil {
 		return nil, 0, nil, err
 	}

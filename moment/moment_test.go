@@ -292,7 +292,7 @@ func TestAddedMeanwhile(t *testing.T) {
 		if err != nil {
 			return nil, err
 		}
-		other, err := s.Context(ctx, c.ID())
+		other, err := s.Open(ctx, c.ID())
 		if err != nil {
 			return nil, err
 		}

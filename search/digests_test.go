@@ -50,7 +50,7 @@ func stepsOf(t *testing.T, s *ctxdir.Store, x usage.Index) (all []usage.Step) {
 	}
 	for sum, err := range s.List(t.Context(), ctxdir.ListOptions{Kind: "*", Order: ctxdir.OrderCreated, Reverse: true}) {
 		check(t, err)
-		c, err := s.Context(t.Context(), sum.ID)
+		c, err := s.Open(t.Context(), sum.ID)
 		check(t, err)
 		for step, err := range n.Steps(t.Context(), c) {
 			check(t, err)

@@ -44,7 +44,7 @@ func everything(t *testing.T, s *ctxdir.Store) (all []*shown) {
 	ctx := t.Context()
 	for sum, err := range s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
 		check(t, err)
-		c, err := s.Context(ctx, sum.ID)
+		c, err := s.Open(ctx, sum.ID)
 		check(t, err)
 		by := map[string]*shown{}
 		infos, err := c.Branches(ctx)

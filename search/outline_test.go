@@ -20,7 +20,7 @@ func sameOutlines(t *testing.T, when string, s *ctxdir.Store, x *search.Index) (
 	ctx := t.Context()
 	for sum, err := range s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
 		check(t, err)
-		c, err := s.Context(ctx, sum.ID)
+		c, err := s.Open(ctx, sum.ID)
 		check(t, err)
 		branches, err := c.Branches(ctx)
 		check(t, err)

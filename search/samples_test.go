@@ -52,7 +52,7 @@ func TestSamples(t *testing.T) {
 	l := &life{t: t, s: s, x: openIndex(t, s), r: r}
 	for sum, err := range s.List(t.Context(), ctxdir.ListOptions{}) {
 		if check(t, err); sum.Messages > 5 && len(l.all) < 8 {
-			c, err := s.Context(t.Context(), sum.ID)
+			c, err := s.Open(t.Context(), sum.ID)
 			check(t, err)
 			l.all = append(l.all, c)
 		}

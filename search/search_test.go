@@ -105,7 +105,7 @@ func (l *life) steps() []step {
 		{"restore", func() {
 			item, err := l.s.Restore(ctx, l.gone[0])
 			check(l.t, err)
-			c, err := l.s.Context(ctx, item.Context)
+			c, err := l.s.Open(ctx, item.Context)
 			check(l.t, err)
 			l.all = append(l.all, c)
 		}},

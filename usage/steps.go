@@ -305,7 +305,7 @@ func (n *Counter) root(id, parent uuid.UUID) uuid.UUID {
 	for range maxAncestors {
 		parent, known := n.parents[id]
 		if !known {
-			if c, err := n.store.Context(context.Background(), id); err == nil {
+			if c, err := n.store.Open(context.Background(), id); err == nil {
 				parent = c.Metadata().ParentID
 				_ = c.Close()
 			}

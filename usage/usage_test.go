@@ -29,7 +29,7 @@ func steps(t *testing.T, s *ctxdir.Store, ids ...uuid.UUID) iter.Seq[usage.Step]
 	return func(yield func(usage.Step) bool) {
 		n := usage.NewCounter(s)
 		for _, id := range ids {
-			c, err := s.Context(t.Context(), id)
+			c, err := s.Open(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}

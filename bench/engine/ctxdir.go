@@ -74,7 +74,7 @@ func (s ctxdirStore) Context(id, branch string) (Context, error) {
 	if err != nil {
 		return nil, err
 	}
-	c, err := s.s.Context(context.Background(), u)
+	c, err := s.s.Open(context.Background(), u)
 	if err != nil {
 		return nil, err
 	}

@@ -191,7 +191,7 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if err != nil {
 		return nil, err
 	}
-	if c, err = s.Context(ctx, id); err != nil {
+	if c, err = s.Open(ctx, id); err != nil {
 		return nil, err
 	}
 	return &contentStore{dir, s, c, len(bodies)}, nil

@@ -23,7 +23,7 @@ func openAlone(ctx context.Context, dir string, opts ...ctxdir.Option) (*opened,
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}
-		c, err := s.Context(ctx, id)
+		c, err := s.Open(ctx, id)
 		if err != nil {
 			return nil, errors.Join(err, s.Close())
 		}

@@ -47,7 +47,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c, err := st.Context(t.Context(), uuid.MustParse(*id))
+		c, err := st.Open(t.Context(), uuid.MustParse(*id))
 		if err == nil {
 			err = c.Seal(t.Context())
 		}

@@ -149,7 +149,7 @@ func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Cont
 			return err
 		}
 		a.migrateFirst(ctx, s, id)
-		c, err := s.Context(ctx, id)
+		c, err := s.Open(ctx, id)
 		if err != nil {
 			return err
 		}
@@ -169,7 +169,7 @@ func (a *app) migrateFirst(ctx context.Context, s *ctxdir.Store, id uuid.UUID) {
 		return
 	}
 	defer to.Close()
-	c, err := to.Context(ctx, id)
+	c, err := to.Open(ctx, id)
 	if err != nil {
 		a.detail("failed to migrate context %s: %v", id, err)
 		return
@@ -240,7 +240,7 @@ func selectContexts(s *ctxdir.Store, refs []string) (ids []uuid.UUID, all bool, 
 
 // withOpen runs f with an open context.
 func withOpen(ctx context.Context, s *ctxdir.Store, id uuid.UUID, f func(c *ctxdir.Context) error) error {
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		return err
 	}

@@ -143,7 +143,7 @@ func (st *canaryState) build(t *testing.T) *canaryStore {
 	x := &canaryStore{dir: filepath.Join(t.TempDir(), "store")}
 	s := openWith(t, x.dir, &faultPlan{}, st.options...)
 	x.begin(t, s, st.legacy)
-	c := kit.Must[*ctxdir.Context](t)(s.Context(ctx, workID()))
+	c := kit.Must[*ctxdir.Context](t)(s.Open(ctx, workID()))
 	x.fill(t, s, c)
 	x.importHistory(t, s)
 	other := kit.Must[*ctxdir.Context](t)(s.Create(ctx, ctxdir.Metadata{Title: kOther.word()}))

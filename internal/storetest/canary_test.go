@@ -174,7 +174,7 @@ func besideRemoval(t *testing.T, dir string) (end func()) {
 	t.Helper()
 	ctx := t.Context()
 	s := openWith(t, dir, &faultPlan{})
-	c := kit.Must[*ctxdir.Context](t)(s.Context(ctx, workID()))
+	c := kit.Must[*ctxdir.Context](t)(s.Open(ctx, workID()))
 	for _, b := range c.Metadata().Branches {
 		branch := kit.Must[*ctxdir.Branch](t)(c.Branch(b.Name))
 		for m, err := range branch.Messages(ctx, 0, ctxdir.End) {

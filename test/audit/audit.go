@@ -210,7 +210,7 @@ func (o *Outcome) goOn(ctx context.Context, s *ctxdir.Store, r Round, accounts [
 }
 
 func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -229,7 +229,7 @@ func migrateAgain(ctx context.Context, s *ctxdir.Store, last writer.Step) error 
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	c, err := s.Context(ctx, last.Context)
+	c, err := s.Open(ctx, last.Context)
 	if err != nil {
 		return err
 	}

@@ -76,7 +76,7 @@ func read(ctx context.Context, s *ctxdir.Store) (Shown, []Problem, error) {
 }
 
 func (s *Shown) read(ctx context.Context, store *ctxdir.Store, id uuid.UUID) (problems []Problem, err error) {
-	c, err := store.Context(ctx, id)
+	c, err := store.Open(ctx, id)
 	if err != nil {
 		return nil, err
 	}

@@ -124,7 +124,7 @@ const pause = 20 * time.Millisecond
 // stay keeps a context open and reads the ends of its branches again and again. What is unavailable twice in a row was
 // not removed meanwhile.
 func stay(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		return err
 	}
@@ -160,7 +160,7 @@ func stay(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 }
 
 func readContext(ctx context.Context, s *ctxdir.Store, sum ctxdir.Summary) error {
-	c, err := s.Context(ctx, sum.ID)
+	c, err := s.Open(ctx, sum.ID)
 	if err != nil {
 		return err
 	}

@@ -54,7 +54,7 @@ func (w *worker) open() (err error) {
 	}
 	w.shared, w.own = nil, nil
 	for _, id := range w.Shared {
-		c, err := w.store.Context(w.ctx, id)
+		c, err := w.store.Open(w.ctx, id)
 		if err != nil {
 			return err
 		}
@@ -67,7 +67,7 @@ func (w *worker) open() (err error) {
 		if s.Title != w.Name {
 			continue
 		}
-		c, err := w.store.Context(w.ctx, s.ID)
+		c, err := w.store.Open(w.ctx, s.ID)
 		if err != nil {
 			return err
 		}

@@ -187,7 +187,7 @@ func folderSize(folder string, s *size) error {
 func (o *outcome) times(ctx context.Context, plain, copied *ctxdir.Store) (ones []time.Duration, err error) {
 	r := rand.New(rand.NewPCG(1, 2))
 	one := func(i int) error {
-		c, err := copied.Context(ctx, o.id)
+		c, err := copied.Open(ctx, o.id)
 		if err != nil {
 			return err
 		}
@@ -249,7 +249,7 @@ func places(ctx context.Context, c *ctxdir.Context) (all []place, err error) {
 
 // readAll reads every branch of a context that was just opened.
 func readAll(ctx context.Context, s *ctxdir.Store, id uuid.UUID) (time.Duration, error) {
-	c, err := s.Context(ctx, id)
+	c, err := s.Open(ctx, id)
 	if err != nil {
 		return 0, err
 	}

@@ -125,7 +125,7 @@ func importAll(store string, paths []string) error {
 		if err != nil {
 			return err
 		}
-		c, err := s.Context(ctx, id)
+		c, err := s.Open(ctx, id)
 		if err != nil {
 			return err
 		}

@@ -79,7 +79,7 @@ func write(store, id, n, wait string) error {
 		return err
 	}
 	defer s.Close()
-	c, err := s.Context(ctx, uuid.MustParse(id))
+	c, err := s.Open(ctx, uuid.MustParse(id))
 	if err != nil {
 		return err
 	}
