@@ -3,10 +3,13 @@ package ctxdir
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"iter"
 	"math"
+	"slices"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
@@ -135,3 +138,54 @@ func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error
 // Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the
 // trash lists the rest, and a collection removes it after the grace period.
 func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }
+
+// Rename renames the branch, and returns it under its new name. The folder of its messages keeps its name. Rename fails
+// with [ErrNotExist], [ErrInvalid] or [ErrExist].
+func (b *Branch) Rename(ctx context.Context, to string) (*Branch, error) {
+	c := b.e.Context()
+	if err := c.Rename(ctx, b.Name(), to); err != nil {
+		return nil, wrap(err)
+	}
+	return newBranch(c.Branch(to))
+}
+
+// Remove removes the branch. Its messages stay as long as other branches show them; the trash lists the rest, and a
+// collection removes it after the grace period. Remove fails with [ErrInvalid] for the active branch.
+func (b *Branch) Remove(ctx context.Context) error { return wrap(b.e.Context().Remove(ctx, b.Name())) }
+
+// SystemPrompt returns the system prompt of the branch as it was given, or nil if it has none. [Metadata] has a
+// reference instead.
+func (b *Branch) SystemPrompt(ctx context.Context) (json.RawMessage, error) {
+	prompt, err := b.e.Context().SystemPrompt(ctx, b.Name())
+	return prompt, wrap(err)
+}
+
+// State returns your state on the branch, or nil if it has none.
+func (b *Branch) State() (json.RawMessage, error) {
+	at, ok := b.e.Context().Current().Branch(b.Name())
+	if !ok {
+		return nil, b.missing("read the state of")
+	}
+	return at.Extra.Get(ctxfolder.BranchState), nil
+}
+
+// SetState replaces your state on the branch; nil removes it. SetState takes [WithSequence].
+func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOption) error {
+	missing := b.missing("set the state of")
+	err := b.e.Context().Update(ctx, updateOf(func(m *Metadata) error {
+		i := slices.IndexFunc(m.Branches, func(at BranchMetadata) bool { return at.Name == b.Name() })
+		if i < 0 {
+			return missing
+		}
+		m.Branches[i].State = state
+		return nil
+	}), writeOptions(opts)...)
+	if errors.Is(err, missing) {
+		return missing
+	}
+	return wrap(err)
+}
+
+func (b *Branch) missing(op string) error {
+	return &Error{Op: op, Context: b.e.Context().ID(), Branch: b.Name(), Err: ErrNotExist}
+}

@@ -2,7 +2,6 @@ package ctxdir
 
 import (
 	"context"
-	"encoding/json"
 	"iter"
 
 	"github.com/ctxdir/ctxdir/internal/follow"
@@ -70,13 +69,6 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ..
 	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts)...))
 }
 
-// SystemPrompt returns the system prompt of a branch as it was given, or nil if the branch has none. [Metadata] has a
-// reference instead.
-func (c *Context) SystemPrompt(ctx context.Context, branch string) (json.RawMessage, error) {
-	prompt, err := c.e.SystemPrompt(ctx, branch)
-	return prompt, wrap(err)
-}
-
 // Active returns the active branch.
 func (c *Context) Active() *Branch { return &Branch{c.e.Active()} }
 
@@ -103,17 +95,6 @@ func (c *Context) NewBranch(ctx context.Context, name string) (*Branch, error) {
 // Switch makes a branch the active one. It fails with [ErrInvalid] for a branch with a kind, such as that of moments.
 func (c *Context) Switch(ctx context.Context, branch string) error {
 	return wrap(c.e.Switch(ctx, branch))
-}
-
-// RenameBranch renames a branch. The folder of its messages keeps its name. It fails with [ErrNotExist], [ErrInvalid] or [ErrExist].
-func (c *Context) RenameBranch(ctx context.Context, branch, to string) error {
-	return wrap(c.e.Rename(ctx, branch, to))
-}
-
-// RemoveBranch removes a branch. Its messages stay as long as other branches show them; the trash lists the rest, and
-// a collection removes it after the grace period. RemoveBranch fails with [ErrInvalid] for the active branch.
-func (c *Context) RemoveBranch(ctx context.Context, branch string) error {
-	return wrap(c.e.Remove(ctx, branch))
 }
 
 // Seal makes segments of all that logs have, now. The engine does so by itself when a log has grown enough.

@@ -89,7 +89,7 @@ var goldenStates = map[string]func(g *golden){
 		g.do(must(c.Branch("main")).Rewind(g.Context(), 5))
 		must(must(c.Branch("keeps")).Fork(g.Context(), "removed", 7))
 		g.fill(c, "removed", 3)
-		g.do(c.RemoveBranch(g.Context(), "removed"))
+		g.do(must(c.Branch("removed")).Remove(g.Context()))
 	},
 	"collected": func(g *golden) {
 		c := g.new("collected")
@@ -109,8 +109,8 @@ var goldenStates = map[string]func(g *golden){
 		g.fill(c, "main", 4)
 		must(must(c.Branch("main")).Fork(g.Context(), "alt", 2))
 		g.fill(c, "alt", 3)
-		g.do(c.RenameBranch(g.Context(), "alt", "a/b: c"))
-		g.do(c.RenameBranch(g.Context(), "main", "Haupt"))
+		must(must(c.Branch("alt")).Rename(g.Context(), "a/b: c"))
+		must(must(c.Branch("main")).Rename(g.Context(), "Haupt"))
 		g.fill(c, "Haupt", 2)
 	},
 	"migrated": func(g *golden) {

@@ -47,9 +47,9 @@ func init() {
 			case i == 20:
 				g.do(c.Seal(g.Context()))
 			case i%7 == 3:
-				g.do(c.RenameBranch(g.Context(), fmt.Sprint("fork ", i), fmt.Sprint("renamed ", i)))
+				must(must(c.Branch(fmt.Sprint("fork ", i))).Rename(g.Context(), fmt.Sprint("renamed ", i)))
 			case i%7 == 5:
-				g.do(c.RemoveBranch(g.Context(), fmt.Sprint("fork ", i)))
+				g.do(must(c.Branch(fmt.Sprint("fork ", i))).Remove(g.Context()))
 			case i%7 == 6:
 				g.fill(c, fmt.Sprint("fork ", i), 1)
 			}
@@ -91,7 +91,7 @@ func init() {
 		for _, name := range []string{"gone", "restored"} {
 			must(c.Active().Fork(g.Context(), name, 3))
 			g.fill(c, name, 2)
-			g.do(c.RemoveBranch(g.Context(), name))
+			g.do(must(c.Branch(name)).Remove(g.Context()))
 		}
 		g.do(c.Active().Rewind(g.Context(), 5))
 		g.fill(c, "main", 1)
@@ -145,11 +145,11 @@ func everyOperation(g *golden, c *ctxdir.Context) {
 	g.do(b.Replace(ctx, first, ctxdir.Draft{Body: said("user", "replaced")}))
 	must(b.Fork(ctx, "a fork", n-1))
 	g.fill(c, "a fork", 2)
-	g.do(c.RenameBranch(ctx, "a fork", "a fork: renamed"))
+	must(must(c.Branch("a fork")).Rename(ctx, "a fork: renamed"))
 	g.do(c.Switch(ctx, "a fork: renamed"))
 	g.do(c.Active().Rewind(ctx, n-2))
 	g.do(c.Switch(ctx, b.Name()))
-	g.do(c.RemoveBranch(ctx, "a fork: renamed"))
+	g.do(must(c.Branch("a fork: renamed")).Remove(ctx))
 	for item, err := range g.s.Trash(ctx, c.ID()) {
 		if g.do(err); item.Name == "a fork: renamed" && item.Kind == "line" {
 			restored := must(g.s.Restore(ctx, item.ID))

@@ -82,7 +82,7 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 				t.Errorf("%s, %s: %d messages, the list says %d", m.Title, b.Name, len(messages), b.Messages)
 			}
 			sc.Branches[b.Name] = messages
-			if p, err := c.SystemPrompt(t.Context(), b.Name); err != nil {
+			if p, err := must(c.Branch(b.Name)).SystemPrompt(t.Context()); err != nil {
 				t.Errorf("%s, %s: system prompt: %v", m.Title, b.Name, err)
 			} else if p != nil {
 				sc.Prompts[b.Name] = short(p)

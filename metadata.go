@@ -35,7 +35,7 @@ type Metadata struct {
 // BranchMetadata is the entry of a branch in metadata.json.
 type BranchMetadata struct {
 	Name         string
-	SystemPrompt json.RawMessage // a text, or the reference to one; [Context.SystemPrompt] returns the text
+	SystemPrompt json.RawMessage // a text, or the reference to one; [Branch.SystemPrompt] returns the text
 	State        json.RawMessage // your state on this branch; a fork begins with that of its parent
 	Extra        json.RawMessage // an object: members that this program does not know
 }

@@ -188,10 +188,11 @@ func TestNewBranch(t *testing.T) {
 		"fork": func(name string) (*ctxdir.Branch, error) { return c.Active().Fork(t.Context(), name, 0) },
 	}
 	for name, want := range map[string]string{"new": "", "fork": `"Be brief."`} {
-		if _, err := add[name](name); err != nil {
+		b, err := add[name](name)
+		if err != nil {
 			t.Fatal(err)
 		}
-		if prompt, err := c.SystemPrompt(t.Context(), name); err != nil || string(prompt) != want {
+		if prompt, err := b.SystemPrompt(t.Context()); err != nil || string(prompt) != want {
 			t.Errorf("%s: prompt %s, %v", name, prompt, err)
 		}
 		if _, err := add[name](name); !errors.Is(err, ctxdir.ErrExist) {
@@ -241,7 +242,7 @@ func TestErrorsOfParts(t *testing.T) {
 			_, err := s.Rollback(ctx, ids[0], ctxdir.RollbackOptions{})
 			return err
 		}, ctxdir.ErrInvalid},
-		"a branch":  {func(ctx context.Context) error { return c.RemoveBranch(ctx, "none") }, ctxdir.ErrNotExist},
+		"a branch":  {func(context.Context) error { _, err := c.Branch("none"); return err }, ctxdir.ErrNotExist},
 		"an item":   {func(ctx context.Context) error { _, err := s.ResolveItem(ctx, "0123456789ab"); return err }, ctxdir.ErrNotExist},
 		"a context": {func(context.Context) error { _, err := s.Resolve("ffff"); return err }, ctxdir.ErrNotExist},
 	} {
@@ -251,3 +252,60 @@ func TestErrorsOfParts(t *testing.T) {
 		}
 	}
 }
+
+// TestBranchMethods: a branch is renamed, keeps a state and is removed by its handle, which is of no use after that.
+func TestBranchMethods(t *testing.T) {
+	ctx := t.Context()
+	s, ids := stocked(t, 1)
+	c, err := s.Open(ctx, ids[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer c.Close()
+	was, err := c.Active().Fork(ctx, "first", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if state, err := was.State(); state != nil || err != nil {
+		t.Errorf("state %s, %v", state, err)
+	}
+	if err := was.SetState(ctx, json.RawMessage(`{"step": 1}`)); err != nil {
+		t.Fatal(err)
+	}
+	b, err := was.Rename(ctx, "second")
+	if err != nil || b.Name() != "second" {
+		t.Fatalf("%v, %v", b, err)
+	}
+	if state, err := b.State(); string(state) != `{"step":1}` || err != nil {
+		t.Errorf("state %s, %v", state, err)
+	}
+	if err := b.SetState(ctx, nil, ctxdir.WithSequence(1)); !errors.Is(err, ctxdir.ErrPosition) {
+		t.Errorf("the state of another commit: %v", err)
+	}
+	if err := b.SetState(ctx, nil, ctxdir.WithSequence(c.Summary().Sequence)); err != nil {
+		t.Error(err)
+	}
+	if state, err := b.State(); state != nil || err != nil {
+		t.Errorf("state %s, %v", state, err)
+	}
+	if err := b.Remove(ctx); err != nil {
+		t.Fatal(err)
+	}
+	for name, err := range map[string]error{
+		"rename":        only(was.Rename(ctx, "third")),
+		"remove":        b.Remove(ctx),
+		"state":         only(b.State()),
+		"set state":     b.SetState(ctx, json.RawMessage(`1`)),
+		"system prompt": only(b.SystemPrompt(ctx)),
+	} {
+		if at := new(ctxdir.Error); !errors.Is(err, ctxdir.ErrNotExist) || !errors.As(err, &at) || at.Branch == "" {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if err := c.Active().Remove(ctx); !errors.Is(err, ctxdir.ErrInvalid) {
+		t.Errorf("the active branch was removed: %v", err)
+	}
+}
+
+// only returns the error of a call.
+func only(_ any, err error) error { return err }

@@ -29,7 +29,6 @@ func TestZeroOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	only := func(_ any, err error) error { return err }
 	check := func(o ctxdir.CheckOptions) (err error) {
 		for _, err = range s.Check(ctx, o) {
 		}

@@ -153,7 +153,7 @@ func (x *Server) renameBranch(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
-		if err := c.RenameBranch(r.Context(), b.Name(), to.Name); err != nil {
+		if _, err := b.Rename(r.Context(), to.Name); err != nil {
 			return err
 		}
 		return sendBranch(w, r, http.StatusOK, c, to.Name)
@@ -201,8 +201,8 @@ func (x *Server) switchBranch(w http.ResponseWriter, r *http.Request) error {
 }
 
 func (x *Server) removeBranch(w http.ResponseWriter, r *http.Request) error {
-	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
-		if err := c.RemoveBranch(r.Context(), b.Name()); err != nil {
+	return x.withBranch(r, func(_ *ctxdir.Context, b *ctxdir.Branch) error {
+		if err := b.Remove(r.Context()); err != nil {
 			return err
 		}
 		w.WriteHeader(http.StatusNoContent)

@@ -37,7 +37,7 @@ func (b *builder) addGiven() error {
 			b.take(&it, &room)
 		}
 	}
-	prompt, err := b.c.SystemPrompt(b.ctx, b.branch.Name())
+	prompt, err := b.branch.SystemPrompt(b.ctx)
 	if err != nil {
 		return err
 	}

@@ -36,7 +36,11 @@ func (c *ctxdirContext) State() ([]byte, error) { return c.c.Metadata().State, n
 func (c *ctxdirContext) Rewind(n int64) error { return c.b.Rewind(context.Background(), n) }
 
 func (c *ctxdirContext) Rename(branch, to string) error {
-	return c.c.RenameBranch(context.Background(), branch, to)
+	b, err := c.c.Branch(branch)
+	if err == nil {
+		_, err = b.Rename(context.Background(), to)
+	}
+	return err
 }
 
 func (c *ctxdirContext) Label(user string) error { return label(c.c, user) }

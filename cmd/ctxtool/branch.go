@@ -211,12 +211,12 @@ func (a *app) branchRenameCmd() *cobra.Command {
 		Short:   "Rename a branch",
 		Example: "  ctxtool branch rename 7c2f alt first-try",
 	}, 3, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if err := c.RenameBranch(ctx, args[0], args[1]); err != nil {
-			return nameError(args[1], err)
-		}
-		b, err := c.Branch(args[1])
+		b, err := c.Branch(args[0])
 		if err != nil {
 			return err
+		}
+		if b, err = b.Rename(ctx, args[1]); err != nil {
+			return nameError(args[1], err)
 		}
 		return a.printBranch(ctx, c, b.Name())
 	})
@@ -232,7 +232,8 @@ func (a *app) branchRmCmd() *cobra.Command {
 brings the branch back; then garbage collection removes those that no other branch shows.`,
 		Example: "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
-		if _, err := c.Branch(args[0]); err != nil {
+		b, err := c.Branch(args[0])
+		if err != nil {
 			return err
 		}
 		info, err := branchInfo(ctx, c, args[0])
@@ -242,7 +243,7 @@ brings the branch back; then garbage collection removes those that no other bran
 		if a.dryRun && info.Active {
 			err = &ctxdir.Error{Op: "remove", Context: c.ID(), Branch: info.Name, Err: branch.ErrActive}
 		} else if !a.dryRun {
-			err = c.RemoveBranch(ctx, args[0])
+			err = b.Remove(ctx)
 		}
 		if err != nil {
 			return err

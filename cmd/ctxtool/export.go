@@ -141,7 +141,7 @@ func (a *app) export(
 	if err != nil {
 		return err
 	}
-	m, err := metadataWithPrompt(ctx, c, b.Name())
+	m, err := metadataWithPrompt(ctx, c, b)
 	if err != nil {
 		return err
 	}
@@ -214,11 +214,11 @@ func forEach(messages iter.Seq2[*ctxdir.Message, error], f func(m *ctxdir.Messag
 }
 
 // metadataWithPrompt is the metadata of a context, with the system prompt of a branch in its place.
-func metadataWithPrompt(ctx context.Context, c *ctxdir.Context, branch string) (*ctxdir.Metadata, error) {
+func metadataWithPrompt(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch) (*ctxdir.Metadata, error) {
 	m := c.Metadata()
 	for i := range m.Branches {
-		if m.Branches[i].Name == branch {
-			prompt, err := c.SystemPrompt(ctx, branch)
+		if m.Branches[i].Name == b.Name() {
+			prompt, err := b.SystemPrompt(ctx)
 			if err != nil {
 				return nil, err
 			}

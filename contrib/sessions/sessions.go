@@ -208,7 +208,11 @@ func (s *Service) Delete(ctx context.Context, k Key) error {
 				whole = true
 				return nil
 			}
-			return c.RemoveBranch(ctx, s.branch)
+			b, err := c.Branch(s.branch)
+			if err != nil {
+				return err
+			}
+			return b.Remove(ctx)
 		})
 	}
 	if err == nil && whole {

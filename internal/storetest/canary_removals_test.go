@@ -144,7 +144,13 @@ func rewind(ctx context.Context, s *ctxdir.Store, branch string, n int64) error 
 }
 
 func removeBranch(ctx context.Context, s *ctxdir.Store) error {
-	return unlessGone(s.Use(ctx, workID(), func(c *ctxdir.Context) error { return c.RemoveBranch(ctx, kBranch.word()) }))
+	return unlessGone(s.Use(ctx, workID(), func(c *ctxdir.Context) error {
+		b, err := c.Branch(kBranch.word())
+		if err != nil {
+			return err
+		}
+		return b.Remove(ctx)
+	}))
 }
 
 func collectNow(ctx context.Context, s *ctxdir.Store) error {

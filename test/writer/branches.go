@@ -20,7 +20,13 @@ func (w *worker) crowded(c *ctxdir.Context) (removed bool, err error) {
 		return false, nil
 	}
 	name := names[w.random.IntN(len(names))]
-	return true, w.step(Step{Op: Remove, Context: c.ID(), Branch: name}, func(*Step) error { return c.RemoveBranch(w.ctx, name) })
+	return true, w.step(Step{Op: Remove, Context: c.ID(), Branch: name}, func(*Step) error {
+		b, err := c.Branch(name)
+		if err != nil {
+			return err
+		}
+		return b.Remove(w.ctx)
+	})
 }
 
 func (w *worker) newBranch() error {
@@ -90,7 +96,8 @@ func (w *worker) rename() error {
 	}
 	name := w.name()
 	return w.step(Step{Op: Rename, Context: c.ID(), Branch: b.Name(), To: name}, func(*Step) error {
-		return c.RenameBranch(w.ctx, b.Name(), name)
+		_, err := b.Rename(w.ctx, name)
+		return err
 	})
 }
 
@@ -99,7 +106,7 @@ func (w *worker) remove() error {
 	if b == nil {
 		return err
 	}
-	return w.step(Step{Op: Remove, Context: c.ID(), Branch: b.Name()}, func(*Step) error { return c.RemoveBranch(w.ctx, b.Name()) })
+	return w.step(Step{Op: Remove, Context: c.ID(), Branch: b.Name()}, func(*Step) error { return b.Remove(w.ctx) })
 }
 
 func (w *worker) rewind() error {

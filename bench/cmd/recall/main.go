@@ -187,7 +187,13 @@ func (t *session) build(
 	if err == nil && a.Tokens > budget {
 		err = fmt.Errorf("%d tokens of %d", a.Tokens, budget)
 	}
-	return a, errors.Join(err, s.Use(ctx, t.id, func(c *ctxdir.Context) error { return c.RemoveBranch(ctx, branch) }))
+	return a, errors.Join(err, s.Use(ctx, t.id, func(c *ctxdir.Context) error {
+		b, err := c.Branch(branch)
+		if err != nil {
+			return err
+		}
+		return b.Remove(ctx)
+	}))
 }
 
 // prefixes returns, for calls of the model in a row, the part of each text that begins as the one before.
