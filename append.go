@@ -117,8 +117,8 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteO
 }
 
 // Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the
-// trash of the context. Replace fails with [ErrShared] when another branch shows the message too, unless [WithShared]
-// allows it. It takes [WithPosition] and [WithSequence] too.
+// trash of the context. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another branch
+// shows it too, unless [WithShared] allows it. It takes [WithPosition] and [WithSequence] too.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
 	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts)...))
 }

@@ -20,8 +20,7 @@ type conditions struct {
 }
 
 // AtPosition makes a write fail with [ErrPosition] unless the first message that it appends gets this position, or the
-// message that it replaces has it. If the first message of an append or a commit has an id and is there already, this is
-// a retry, which succeeds.
+// message that it replaces has it. A retry succeeds: the first message has an id, and is there already.
 func AtPosition(position int64) WriteOption {
 	return WriteOption{"position", func(o *conditions) { o.position = &position }}
 }

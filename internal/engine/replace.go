@@ -17,8 +17,8 @@ import (
 )
 
 // Replace gives the message with an id another body, for example during streaming. The position stays; the old version
-// goes to the context's trash. Replace fails with [ErrShared] when another branch shows the message too, unless
-// [Shared] is given.
+// goes to the context's trash. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another
+// branch shows it too, unless [Shared] is given.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
 	o, err := conditionsOf(opts, "position", "sequence", "shared")
 	if err == nil {
@@ -52,6 +52,9 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o conditions
 	at, err := c.Find(tx.m, info.Line, id)
 	if err != nil {
 		return err
+	}
+	if at.Entry.IsErased() {
+		return ErrErased // what a stream still writes must not bring its text back
 	}
 	if _, twice := tx.freshOn(at.Span.Line, id); twice {
 		return fmt.Errorf("%w: one commit can store a message once", ErrInvalid)

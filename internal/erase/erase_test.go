@@ -187,3 +187,30 @@ func TestEraseSparesOthers(t *testing.T) {
 		}
 	}
 }
+
+// TestReplaceErased: a handle that still shows an erased message, as of a stream, cannot give it another body.
+func TestReplaceErased(t *testing.T) {
+	t.Parallel()
+	ctx := t.Context()
+	s, _ := kit.NewStore(t)
+	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
+	b := c.Active()
+	kit.Append(t, b, engine.Draft{ID: kit.TestID(1), Body: []byte(`{"text":"first"}`)})
+	kit.Load(t, b)
+	if _, err := kit.Erase(s, c.ID(), kit.TestID(1), erase.Options{}); err != nil {
+		t.Fatal(err)
+	}
+	next := engine.Draft{Body: []byte(`{"text":"first, and more"}`)}
+	if err := b.Replace(ctx, kit.TestID(1), next); !errors.Is(err, engine.ErrErased) {
+		t.Errorf("replaced: %v", err)
+	}
+	_, err := c.Commit(ctx, func(tx *engine.Tx) error { return tx.Replace("main", kit.TestID(1), next, engine.Shared()) })
+	if !errors.Is(err, engine.ErrErased) {
+		t.Errorf("replaced by a commit: %v", err)
+	}
+	kit.Check(t, c.Refresh(ctx))
+	if got := kit.Load(t, b); len(got) != 1 || !errors.Is(got[0].Unavailable, engine.ErrErased) {
+		t.Errorf("%+v", got)
+	}
+	kit.Check(t, c.Close())
+}

@@ -114,6 +114,9 @@ func (w *worker) erase() error {
 	s := Step{Op: Erase, Context: c.ID(), Branch: b.Name(), Messages: []Message{{ID: m.ID, Position: m.Position}}}
 	return w.step(s, func(*Step) error {
 		_, err := w.store.Erase(w.ctx, c.ID(), []uuid.UUID{m.ID}, ctxdir.EraseOptions{Shared: true})
+		if err == nil {
+			err = c.Refresh(w.ctx) // else it would still show the message
+		}
 		return err
 	})
 }

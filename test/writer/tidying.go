@@ -53,7 +53,7 @@ func (w *worker) externalise() error {
 func (w *worker) collect() error {
 	o := ctxdir.CollectOptions{All: true}
 	if w.random.IntN(2) == 0 {
-		o.Grace = -1
+		o.NoGrace = true
 	}
 	return w.tidy("collect", nil, func() error {
 		_, err := w.store.Collect(w.ctx, o)
