@@ -321,7 +321,7 @@ func TestOnce(t *testing.T) {
 	if n := len(shapes(t, s, c.ID(), other.ID())); n != want+10 {
 		t.Errorf("with another session: %d steps, want %d", n, want+10)
 	}
-	if _, err := s.Archive(t.Context(), ctxdir.ArchiveOptions{}); err != nil {
+	if _, err := s.Archive(t.Context(), ctxdir.ArchiveOptions{All: true}); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(shapes(t, s, c.ID())); n != want {

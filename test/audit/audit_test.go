@@ -70,11 +70,18 @@ func TestCompare(t *testing.T) {
 		renamed[i].Branch = strings.Replace(renamed[i].Branch, "w1-alt", "w1-old", 1)
 	}
 	renamed = append(renamed, writer.Step{State: writer.Begun, Op: writer.Rename, Context: shared, Branch: "w1-old", To: "w1-alt"})
+	// Behind a cut, it was told of a rewind and an append.
+	gone := last
+	gone.Messages = []writer.Message{{ID: uuid.UUID{7}, Sum: "1"}}
+	rewound := append(slices.Clone(steps[:len(steps)-2]), gone,
+		writer.Step{State: writer.Begun, Op: writer.Rewind, Context: shared, Branch: "w1-alt"}, steps[len(steps)-2])
 	for what, test := range map[string]struct {
 		steps []writer.Step
 		want  []Trouble
 	}{
 		"as it was told": {steps: steps},
+		"a rewind and then an append were going on": {steps: rewound},
+		"an append without the rewind before it":    {slices.Delete(slices.Clone(rewound), 7, 8), []Trouble{Lost, Altered}},
 		"an append and then a rename were going on": {steps: renamed},
 		"a message was acknowledged that is not there": {
 			more(last, func(s *writer.Step) { s.Messages[0] = writer.Message{ID: shared, Position: 1} }), []Trouble{Lost},
