@@ -7,9 +7,9 @@ import (
 	"io"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
+	envelope "github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/loader"
-	envelope "github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -7,7 +7,7 @@ import (
 	"io"
 	"io/fs"
 
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 

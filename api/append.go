@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -9,8 +9,8 @@ import (
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 

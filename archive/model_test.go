@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -7,7 +7,7 @@ import (
 	"math"
 	"time"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/view"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"

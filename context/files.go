@@ -6,8 +6,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

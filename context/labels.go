@@ -5,8 +5,8 @@ import (
 	"strings"
 	"unicode/utf8"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/object"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/object"
-	"github.com/ctxdir/ctxdir/message"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )

@@ -11,9 +11,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

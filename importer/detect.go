@@ -8,7 +8,7 @@ import (
 	"io"
 	"slices"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/watch"
+	"github.com/ctxdir/ctxdir/internal/watch"
 )
 
 // Follower lists the histories under some roots again and again: each time those that are new, and those that a tool

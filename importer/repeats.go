@@ -3,7 +3,7 @@ package importer
 import (
 	"slices"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

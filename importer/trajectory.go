@@ -5,7 +5,7 @@ import (
 	"errors"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

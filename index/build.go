@@ -8,7 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 )
 
 // Builder writes the history of a new context in one pass: the metadata and all messages go into segments. The caller has

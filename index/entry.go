@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -2,7 +2,7 @@ package index
 
 import (
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/google/uuid"
 )
 

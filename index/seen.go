@@ -9,7 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -8,8 +8,8 @@ import (
 	"sync"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )

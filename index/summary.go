@@ -8,7 +8,7 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

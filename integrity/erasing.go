@@ -7,8 +7,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/google/uuid"
 )
 

@@ -10,13 +10,13 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/views"
-	"github.com/ctxdir/ctxdir/message"
 )
 
 // mendMetadata commits what only metadata.json has, and writes the file again. The old one moves to the trash.

@@ -15,11 +15,11 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/views"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/sentence"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 

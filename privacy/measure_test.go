@@ -10,7 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/privacy"
 	"github.com/ctxdir/ctxdir/transcript"

@@ -10,7 +10,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/rogpeppe/go-internal/diff"
 )
 

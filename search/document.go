@@ -9,8 +9,8 @@ import (
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/outline"
 	"github.com/ctxdir/ctxdir/transcript"

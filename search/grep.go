@@ -13,8 +13,8 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -14,7 +14,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )

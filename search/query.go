@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -3,7 +3,7 @@ package search
 import (
 	"encoding/json"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 

@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )

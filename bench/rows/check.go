@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/bench/engine"
 	"github.com/ctxdir/ctxdir/bench/floor"
 	"github.com/ctxdir/ctxdir/bench/measure"
-	codec "github.com/ctxdir/ctxdir/message"
+	codec "github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -7,7 +7,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

@@ -14,7 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/compress"
 	folder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
 )

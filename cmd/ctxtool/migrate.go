@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/spf13/cobra"
 )
 

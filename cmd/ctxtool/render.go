@@ -11,8 +11,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/conversation"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rivo/uniseg"

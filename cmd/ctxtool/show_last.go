@@ -6,8 +6,8 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 

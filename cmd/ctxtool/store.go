@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"

@@ -11,7 +11,7 @@ import (
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	_ "modernc.org/sqlite" // the driver
 )
 

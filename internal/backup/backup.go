@@ -16,9 +16,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"

@@ -7,8 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/integrity"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
 

@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 

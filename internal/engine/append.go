@@ -8,7 +8,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -12,8 +12,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/internal/listing"

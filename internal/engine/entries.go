@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/google/uuid"
 )
 

@@ -6,15 +6,15 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/legacy"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/storefile"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

@@ -1,10 +1,10 @@
 package engine
 
 import (
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 )
 
 // Item is a record to commit.

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/watch"
+	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
 

@@ -14,9 +14,9 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/ctxdir/ctxdir/loader"

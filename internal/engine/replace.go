@@ -11,8 +11,8 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/views"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

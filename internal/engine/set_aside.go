@@ -6,8 +6,8 @@ import (
 	"io/fs"
 	"path"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 )
 
 // SetAside moves whatever takes the place of a blob, or of a folder of blobs, to the store's trash. The lock admits one

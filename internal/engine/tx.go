@@ -6,10 +6,10 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/google/uuid"
 )
 

@@ -16,9 +16,9 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )

@@ -15,8 +15,8 @@ import (
 	"iter"
 	"path"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/trash"

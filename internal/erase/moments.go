@@ -8,8 +8,8 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

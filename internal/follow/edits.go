@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 )
 
 // lookAtFiles queues the edits of message files that hints named.

@@ -1,6 +1,6 @@
 package follow
 
-import "github.com/ctxdir/ctxdir/watch"
+import "github.com/ctxdir/ctxdir/internal/watch"
 
 // Bounds of a watcher.
 const (

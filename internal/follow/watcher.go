@@ -22,7 +22,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/watch"
+	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
 

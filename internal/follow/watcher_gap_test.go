@@ -12,7 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
-	"github.com/ctxdir/ctxdir/watch"
+	"github.com/ctxdir/ctxdir/internal/watch"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )

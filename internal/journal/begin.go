@@ -6,7 +6,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )

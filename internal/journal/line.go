@@ -1,6 +1,6 @@
 package journal
 
-import "github.com/ctxdir/ctxdir/message"
+import "github.com/ctxdir/ctxdir/internal/message"
 
 // IsRecord reports whether a line of a log, with its newline, is a whole record.
 func IsRecord(line []byte) bool {

@@ -15,8 +15,8 @@ import (
 	"strings"
 	"syscall"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	jsonv2 "github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )

@@ -9,9 +9,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
-	"github.com/ctxdir/ctxdir/message"
 )
 
 // openBytes opens a file with the given bytes.

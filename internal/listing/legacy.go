@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // readLegacy reads the row of a legacy context in a list. It is not listed if it is not a legacy context after all.

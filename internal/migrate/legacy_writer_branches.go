@@ -6,7 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

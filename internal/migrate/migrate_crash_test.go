@@ -13,10 +13,10 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

@@ -13,9 +13,9 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 

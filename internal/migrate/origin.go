@@ -8,7 +8,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

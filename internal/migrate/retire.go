@@ -9,8 +9,8 @@ import (
 	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // checkMovable makes sure, before any change, that the legacy context can get its suffix in the end: its folder is

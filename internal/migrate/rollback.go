@@ -12,8 +12,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 

@@ -12,10 +12,10 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 

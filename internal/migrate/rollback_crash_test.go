@@ -8,9 +8,9 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

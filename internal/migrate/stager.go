@@ -7,14 +7,14 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

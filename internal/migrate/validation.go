@@ -3,7 +3,7 @@ package migrate
 import (
 	"fmt"
 
-	"github.com/ctxdir/ctxdir/legacy"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 )
 
 // ValidationError lists how a migrated context would differ from the legacy one. The migration changed nothing.

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 )
 
 // Settings are the settings in ctxdir.json, for every program that uses the store. A number of 0, or below, is as good

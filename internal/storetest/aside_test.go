@@ -9,8 +9,8 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

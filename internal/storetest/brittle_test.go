@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"

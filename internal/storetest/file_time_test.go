@@ -14,7 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 )

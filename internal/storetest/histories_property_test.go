@@ -18,8 +18,8 @@ import (
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 

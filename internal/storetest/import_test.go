@@ -14,7 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/importing"
 	"github.com/ctxdir/ctxdir/internal/listing"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

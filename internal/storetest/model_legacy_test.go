@@ -8,9 +8,9 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/migrate"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

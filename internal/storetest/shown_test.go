@@ -9,8 +9,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/archiving"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"

@@ -11,8 +11,8 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )

@@ -3,7 +3,7 @@ package trash
 import (
 	"context"
 
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/sweep"

@@ -10,8 +10,8 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/sweep"

@@ -13,8 +13,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/archive"
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/sweep"

@@ -8,12 +8,12 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/ctxdir/ctxdir/blob"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/google/uuid"
 )
 

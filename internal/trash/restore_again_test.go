@@ -11,7 +11,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/blob"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
 	"github.com/google/uuid"

@@ -10,8 +10,8 @@ import (
 	"testing"
 	"time"
 
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/internal/backup"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/sweep"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"

@@ -22,9 +22,9 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/blob"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
 

@@ -12,7 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/bench/baseline"
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
-	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // TestFindBeside: another process migrates everything that the search has seen in a folder but not yet looked at. The

@@ -19,7 +19,7 @@ var update = flag.Bool("update", false, "write the page anew")
 
 // TestDocs compares docs.html, which the server shows at /docs, with what openapi.yaml says. With -update it writes it.
 func TestDocs(t *testing.T) {
-	const path = "../docs.html"
+	const path = "../../api/docs.html"
 	var page bytes.Buffer
 	if err := docsTemplate.Execute(&page, docsOf(specification(t))); err != nil {
 		t.Fatal(err)
@@ -34,7 +34,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !bytes.Equal(got, page.Bytes()) {
-		t.Error("docs.html is not what openapi.yaml says; run go test -run TestDocs -update ./api/client")
+		t.Error("docs.html is not what openapi.yaml says; run go test -run TestDocs -update ./clients/go")
 	}
 }
 

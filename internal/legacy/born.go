@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

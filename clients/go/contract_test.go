@@ -16,7 +16,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
-	"github.com/ctxdir/ctxdir/api/client"
+	"github.com/ctxdir/ctxdir/clients/go"
 	"github.com/getkin/kin-openapi/openapi3"
 	"github.com/getkin/kin-openapi/openapi3filter"
 	"github.com/getkin/kin-openapi/routers"
@@ -54,7 +54,7 @@ func TestOperations(t *testing.T) {
 
 func specification(t *testing.T) *openapi3.T {
 	t.Helper()
-	b, err := os.ReadFile("../openapi.yaml")
+	b, err := os.ReadFile("../../api/openapi.yaml")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -10,7 +10,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 )
 
 // TestRealConversations takes every record of real histories to blobs and back, at several thresholds.

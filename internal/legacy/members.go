@@ -3,7 +3,7 @@ package legacy
 import (
 	"bytes"
 
-	"github.com/ctxdir/ctxdir/message"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -9,8 +9,8 @@ import (
 	"iter"
 	"os"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

@@ -7,9 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // TestLostPool: a split context whose messages are gone is damaged, not empty, whichever way it is asked for.

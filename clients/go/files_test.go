@@ -9,7 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
-	"github.com/ctxdir/ctxdir/api/client"
+	"github.com/ctxdir/ctxdir/clients/go"
 	"github.com/google/uuid"
 )
 

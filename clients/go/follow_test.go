@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/api"
-	"github.com/ctxdir/ctxdir/api/client"
+	"github.com/ctxdir/ctxdir/clients/go"
 )
 
 // TestFollow follows a context from its beginning while it grows, through cut connections, until it is removed.

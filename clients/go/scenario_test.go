@@ -12,7 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/api"
-	"github.com/ctxdir/ctxdir/api/client"
+	"github.com/ctxdir/ctxdir/clients/go"
 	"github.com/google/uuid"
 )
 

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/api"
-	"github.com/ctxdir/ctxdir/api/client"
+	"github.com/ctxdir/ctxdir/clients/go"
 )
 
 // dot is a PNG of 3 times 2 pixels.

@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"

@@ -5,10 +5,10 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/legacytest"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
-	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // poolFirst is a context whose pool comes before everything else: nothing before it tells what the file is.

@@ -14,8 +14,8 @@ import (
 	"sort"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )

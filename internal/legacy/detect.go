@@ -10,8 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
 

@@ -1,4 +1,4 @@
-module github.com/ctxdir/ctxdir/api/client
+module github.com/ctxdir/ctxdir/clients/go
 
 go 1.26.0
 
