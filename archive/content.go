@@ -15,14 +15,14 @@ type frame struct {
 	users   atomic.Int32
 }
 
-// spareFrames holds the memory of frames of up to [FrameSize] that nobody uses.
-var spareFrames = sync.Pool{New: func() any { return new(frame) }}
+// framePool holds the memory of frames of up to [FrameSize] that nobody uses.
+var framePool = sync.Pool{New: func() any { return new(frame) }}
 
 func (f *frame) take() { f.users.Add(1) }
 
 func (f *frame) release() {
 	if f.users.Add(-1) == 0 && cap(f.content) <= FrameSize {
-		spareFrames.Put(f)
+		framePool.Put(f)
 	}
 }
 
@@ -53,7 +53,7 @@ func (s *Segment) frame(n int64, b *block) (*frame, error) {
 	if err := readAt(s.file, packed, b.offset); err != nil {
 		return nil, err
 	}
-	f := spareFrames.Get().(*frame)
+	f := framePool.Get().(*frame)
 	f.take()
 	content, err := f.content[:0], error(nil)
 	if b.packed > 0 {

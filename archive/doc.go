@@ -59,7 +59,9 @@ type Name struct {
 }
 
 // NameOf is the name of the first edition of the segment with the records between two places.
-func NameOf(from, to journal.Spot) Name { return Name{from.Seq + 1, to.Seq, uint32(to.Chain >> 32), 0} }
+func NameOf(from, to journal.Position) Name {
+	return Name{from.Seq + 1, to.Seq, uint32(to.Chain >> 32), 0}
+}
 
 // File returns the name of the file.
 func (n Name) File() string {

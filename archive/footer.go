@@ -8,7 +8,7 @@ import (
 // footer is the end of the tables' frame and of the file.
 type footer struct {
 	context  uuid.UUID
-	from, to journal.Spot // the places before the first record and after the last one
+	from, to journal.Position // the places before the first record and after the last one
 	counts   [tableCount]int64
 	bytes    int64 // of the envelopes
 	state    int64 // offset of the frame with the state
@@ -40,12 +40,12 @@ func (f *footer) append(b []byte) []byte {
 const placeSize = 16 + 2*16
 
 func (f *footer) place(b []byte) []byte {
-	return appendSpot(appendSpot(append(b, f.context[:]...), f.from), f.to)
+	return appendPosition(appendPosition(append(b, f.context[:]...), f.from), f.to)
 }
 
 func (f *footer) parsePlace(b []byte) {
 	copy(f.context[:], b)
-	f.from, f.to = parseSpot(b[16:]), parseSpot(b[32:])
+	f.from, f.to = parsePosition(b[16:]), parsePosition(b[32:])
 }
 
 // layout locates the tables, one after the other, and where they end.

@@ -46,8 +46,8 @@ func noise(n int, seed uint64) string {
 }
 
 // spotAt is the place after a record of the history that all tests share.
-func spotAt(seq uint64) journal.Spot {
-	return journal.Spot{Seq: seq, Chain: message.Sum(fmt.Appendf(nil, "chain %d", seq))}
+func spotAt(seq uint64) journal.Position {
+	return journal.Position{Seq: seq, Chain: message.Sum(fmt.Appendf(nil, "chain %d", seq))}
 }
 
 // entry is what a model has of a message.

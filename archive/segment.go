@@ -96,10 +96,10 @@ func (s *Segment) forget() {
 func (s *Segment) Context() uuid.UUID { return s.foot.context }
 
 // From returns the place before the first record.
-func (s *Segment) From() journal.Spot { return s.foot.from }
+func (s *Segment) From() journal.Position { return s.foot.from }
 
 // To returns the place after the last record.
-func (s *Segment) To() journal.Spot { return s.foot.to }
+func (s *Segment) To() journal.Position { return s.foot.to }
 
 // Len returns the number of messages, those that are gone included.
 func (s *Segment) Len() int64 { return s.foot.counts[ids] }
@@ -114,7 +114,7 @@ func (s *Segment) Size() int64 { return s.size }
 func (s *Segment) Spans() ([]Span, error) { return entries(s, spans, parseSpan) }
 
 // Joints returns the places within the segment at which another one may have ended, in order.
-func (s *Segment) Joints() ([]journal.Spot, error) { return entries(s, joints, parseSpot) }
+func (s *Segment) Joints() ([]journal.Position, error) { return entries(s, joints, parsePosition) }
 
 // entries returns all entries of a small table.
 func entries[T any](s *Segment, table int, parse func([]byte) T) (all []T, err error) {

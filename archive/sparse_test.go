@@ -15,7 +15,7 @@ import (
 func TestSparseState(t *testing.T) {
 	dir := t.TempDir()
 	const hole = 512 << 20
-	f := footer{context: uuid.New(), from: journal.Spot{}, to: journal.Spot{Seq: 1, Chain: 1}, state: skipHead}
+	f := footer{context: uuid.New(), from: journal.Position{}, to: journal.Position{Seq: 1, Chain: 1}, state: skipHead}
 	file, err := os.Create(filepath.Join(dir, "1-1-00000000.zst"))
 	if err != nil {
 		t.Fatal(err)

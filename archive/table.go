@@ -140,12 +140,12 @@ func parseSpan(b []byte) (s Span) {
 	return s
 }
 
-func appendSpot(b []byte, s journal.Spot) []byte {
+func appendPosition(b []byte, s journal.Position) []byte {
 	return le.AppendUint64(le.AppendUint64(b, s.Seq), s.Chain)
 }
 
-func parseSpot(b []byte) journal.Spot {
-	return journal.Spot{Seq: le.Uint64(b), Chain: le.Uint64(b[8:])}
+func parsePosition(b []byte) journal.Position {
+	return journal.Position{Seq: le.Uint64(b), Chain: le.Uint64(b[8:])}
 }
 
 // otherFrame locates a frame of records that are no messages.
@@ -170,7 +170,7 @@ type tables struct {
 	blocks []block
 	ids    []idRow // of each row
 	spans  []Span
-	joints []journal.Spot
+	joints []journal.Position
 	others []otherFrame
 	bytes  int64 // of the envelopes
 }
@@ -212,7 +212,7 @@ func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, er
 		all[directory].write(write, nil, func(b []byte, i int64) []byte { return t.blocks[i].append(b) }),
 		all[ids].write(write, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &t.ids[i].id, t.ids[i].row) }),
 		all[spans].write(write, nil, func(b []byte, i int64) []byte { return t.spans[i].append(b) }),
-		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendSpot(b, t.joints[i]) }),
+		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendPosition(b, t.joints[i]) }),
 		all[others].write(write, nil, func(b []byte, i int64) []byte { return t.others[i].append(b) }),
 		write(f.append(nil)),
 	)

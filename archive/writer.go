@@ -149,7 +149,7 @@ func (w *Writer) AddOther(o Other) error {
 }
 
 // AddJoint notes a place within the segment at which another one may have ended.
-func (w *Writer) AddJoint(at journal.Spot) { w.joints = append(w.joints, at) }
+func (w *Writer) AddJoint(at journal.Position) { w.joints = append(w.joints, at) }
 
 func (w *Writer) write(b []byte) error {
 	if w.err != nil {
@@ -224,7 +224,7 @@ func (w *Writer) endOthers() error {
 // Crash order: the file is complete and synced before it has its name, and the name is durable before Commit returns.
 // So a file with a segment's name is complete, and a crash leaves at most a temporary name. Callers remove what the
 // segment holds only after Commit.
-func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size int64, err error) {
+func (w *Writer) Commit(from, to journal.Position, state []byte) (name string, size int64, err error) {
 	if w.err == nil && (from.Seq >= to.Seq || len(w.pending) > 0 && w.lastSeq > to.Seq) {
 		w.err = fmt.Errorf("%w: records %d to %d", ErrOrder, from.Seq+1, to.Seq)
 	}

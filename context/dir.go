@@ -10,7 +10,7 @@ import (
 	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/held"
+	"github.com/ctxdir/ctxdir/internal/handles"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -31,7 +31,7 @@ type Dir struct {
 	// FilesLock is held shared from a commit until its message files exist, see AwaitFiles.
 	FilesLock vfs.Lock
 
-	subs held.Table[string, *Folder] // folders in messages/
+	subs handles.Table[string, *Folder] // folders in messages/
 }
 
 // Open opens the folder of a context in a store. It reads no file in it.

@@ -5,14 +5,14 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/ctxdir/ctxdir/internal/held"
+	"github.com/ctxdir/ctxdir/internal/handles"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
 // Folder is an open branch folder.
 type Folder struct {
-	held.Use
+	handles.Use
 	vfs.FS
 	dir  *Dir
 	name string

@@ -19,8 +19,8 @@ type chunk struct {
 	records []Record
 }
 
-// spot is a position of a line, in any branch that shows it.
-type spot struct {
+// linePosition is a position of a line, in any branch that shows it.
+type linePosition struct {
 	line uuid.UUID
 	at   int64
 }
@@ -105,7 +105,7 @@ func past(b *branch, at int64) (spans []Span, ok bool) {
 // glance returns a message's id. It remembers ids, since each of two hundred sidechains looks at the beginnings of the
 // others.
 func (w *walk) glance(b *branch, at int64) (Record, error) {
-	s := spot{owner(b.spans, at), at}
+	s := linePosition{owner(b.spans, at), at}
 	if r, ok := w.known[s]; ok {
 		return r, nil
 	}

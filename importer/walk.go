@@ -64,7 +64,7 @@ type walk struct {
 
 	pending, pendingBytes int
 	chunks                []*chunk
-	known                 map[spot]Record // records at forks, without bodies
+	known                 map[linePosition]Record // records at forks, without bodies
 
 	messages, added, skipped, replaced int64
 
@@ -76,7 +76,7 @@ func newWalk(ctx context.Context, conv Conversation) (*walk, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &walk{ctx: ctx, conv: conv, same: func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }, known: map[spot]Record{}}
+	w := &walk{ctx: ctx, conv: conv, same: func(a, b json.RawMessage) bool { return bytes.Equal(a, b) }, known: map[linePosition]Record{}}
 	for _, b := range list {
 		w.branches = append(w.branches, &branch{name: b.Name, before: b.Len(), length: b.Len(), spans: b.Spans})
 	}

@@ -16,10 +16,10 @@ type besideLog struct {
 }
 
 const (
-	besideStray  = iota // another history has it
-	besideBlank         // it has not begun
-	besideSealed        // a crash left it beside the segments that have its records: both its ends are ends of segments
-	besideDoubt         // it may be sealed: the segments there are damaged, and do not tell where they end
+	besideUnlinked = iota // another history has it
+	besideBlank           // it has not begun
+	besideSealed          // a crash left it beside the segments that have its records: both its ends are ends of segments
+	besideSuspect         // it may be sealed: the segments there are damaged, and do not tell where they end
 )
 
 // besides returns the logs that the history does not read.
@@ -37,8 +37,8 @@ func (ix *Index) besides(all *segments) (logs []besideLog, err error) {
 		if err != nil {
 			return nil, err
 		}
-		if o.is == besideStray && slices.ContainsFunc(broken, o.isIn) {
-			o.is = besideDoubt
+		if o.is == besideUnlinked && slices.ContainsFunc(broken, o.isIn) {
+			o.is = besideSuspect
 		}
 		logs = append(logs, o)
 	}
@@ -47,10 +47,10 @@ func (ix *Index) besides(all *segments) (logs []besideLog, err error) {
 
 // ends returns the places at which segments begin or end, or did before they were merged, and the segments that do not tell
 // theirs.
-func (x *segments) ends() (ends map[journal.Spot]bool, broken []*openSegment, err error) {
-	ends = map[journal.Spot]bool{}
+func (x *segments) ends() (ends map[journal.Position]bool, broken []*openSegment, err error) {
+	ends = map[journal.Position]bool{}
 	for _, o := range x.all {
-		var joints []journal.Spot
+		var joints []journal.Position
 		err := o.need()
 		if err == nil {
 			joints, err = o.Joints()
@@ -70,7 +70,7 @@ func (x *segments) ends() (ends map[journal.Spot]bool, broken []*openSegment, er
 }
 
 // beside looks at a log. It is sealed if it is whole and goes from one of some places to another one.
-func (ix *Index) beside(name string, ends map[journal.Spot]bool) (o besideLog, err error) {
+func (ix *Index) beside(name string, ends map[journal.Position]bool) (o besideLog, err error) {
 	o.name = name
 	l, err := journal.Open(ix.dir.Logs, name)
 	switch {

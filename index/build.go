@@ -17,10 +17,10 @@ type Builder struct {
 	dir   Folder
 	opts  archive.Options
 	s     *state
-	w     *archive.Writer // of the segment that is not complete; nil if there is none
-	from  journal.Spot    // where that begins
-	bytes int64           // of its envelopes
-	last  Entry           // its last message
+	w     *archive.Writer  // of the segment that is not complete; nil if there is none
+	from  journal.Position // where that begins
+	bytes int64            // of its envelopes
+	last  Entry            // its last message
 }
 
 // Build begins a history with the metadata of its first commit.
@@ -31,7 +31,7 @@ func Build(dir Folder, m *ctxfolder.Metadata) (*Builder, error) {
 	}
 	b := &Builder{dir: dir, s: &state{context: dir.Context, segments: newSegments()}}
 	b.opts.With = archive.NewCompressor(archive.Fast, runtime.GOMAXPROCS(0))
-	if err = b.s.restore(nil, journal.Spot{}); err == nil {
+	if err = b.s.restore(nil, journal.Position{}); err == nil {
 		err = b.s.metadata.take(journal.Metadata, raw)
 	}
 	if err == nil {

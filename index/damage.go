@@ -41,10 +41,10 @@ const maxLost = 1 << 18
 
 // lose fills a line up to a position: the records of its messages are missing.
 func (ln *line) lose(to int64) error {
-	if n := to - ln.End(); n > 0 && n > *ln.spare {
+	if n := to - ln.End(); n > 0 && n > *ln.lossBudget {
 		return damaged("line %s goes on %d positions later", ln.Line, n)
 	} else if n > 0 {
-		*ln.spare -= n
+		*ln.lossBudget -= n
 	}
 	ln.recent = slices.Grow(ln.recent, int(max(to-ln.End(), 0)))
 	for ln.End() < to {

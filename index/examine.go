@@ -74,9 +74,9 @@ func (ix *Index) missingNext() (found []Problem, err error) {
 	return found, err
 }
 
-// Strays returns the paths, in the folder of the context, of the logs and segments that are no part of the history: another
+// Unlinked returns the paths, in the folder of the context, of the logs and segments that are no part of the history: another
 // one has them. What a crash left beside what took its place is no stray; see [Index.Tidy].
-func (ix *Index) Strays() (strays []string, err error) {
+func (ix *Index) Unlinked() (unlinked []string, err error) {
 	all, err := ix.held()
 	if err != nil {
 		return nil, err
@@ -87,8 +87,8 @@ func (ix *Index) Strays() (strays []string, err error) {
 		return nil, err
 	}
 	for _, o := range logs {
-		if o.is == besideStray {
-			strays = append(strays, o.name)
+		if o.is == besideUnlinked {
+			unlinked = append(unlinked, o.name)
 		}
 	}
 	for e, err := range ix.dir.Segments.ReadDir(".") {
@@ -100,10 +100,10 @@ func (ix *Index) Strays() (strays []string, err error) {
 		}
 		n, ok := archive.ParseName(e.Name())
 		if ok && !all.have(n) {
-			strays = append(strays, ctxfolder.Segments+"/"+e.Name())
+			unlinked = append(unlinked, ctxfolder.Segments+"/"+e.Name())
 		}
 	}
-	return strays, nil
+	return unlinked, nil
 }
 
 // have reports whether a segment is one of these, or contained in one.

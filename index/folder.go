@@ -90,7 +90,7 @@ type tips map[archive.Name]bool
 func tipsOf(logs []*openLog) tips {
 	t := tips{}
 	for _, o := range logs {
-		t[tip(archive.NameOf(journal.Spot{}, o.From()))] = true
+		t[tip(archive.NameOf(journal.Position{}, o.From()))] = true
 	}
 	return t
 }

@@ -167,7 +167,7 @@ func TestVectorLog(t *testing.T) {
 	raw := must(ctxfolder.CommittableMetadata(vectorMetadata()))(t)
 	envelopes := vectorEnvelopes()
 	empty := []byte(`{"lines":[],"newest":0,"metadata":null}`)
-	l := must(journal.BeginAt(folder.Logs, vectorFirst, vectorBeginning(1, empty), journal.Spot{}))(t)
+	l := must(journal.BeginAt(folder.Logs, vectorFirst, vectorBeginning(1, empty), journal.Position{}))(t)
 	defer l.Close()
 	for _, commit := range [][]journal.Item{
 		{{Kind: journal.Metadata, Body: raw}, {Kind: journal.Add, Body: envelopes[0]}},

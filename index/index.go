@@ -194,7 +194,7 @@ func (ix *Index) IsFresh() (is bool, err error) {
 }
 
 // At returns the place after the last known record.
-func (ix *Index) At() (at journal.Spot, err error) {
+func (ix *Index) At() (at journal.Position, err error) {
 	err = ix.view(func(s *state) { at = s.at })
 	return at, err
 }

@@ -157,10 +157,10 @@ func TestDoubtedNext(t *testing.T) {
 	must(t, b.commit())
 	must(t, b.ix.Prepare())
 	must(t, b.ix.rotate())
-	must(t, vfs.WriteNew(b.disk, "."+b.ix.state.newest().Next()+".1.doubt", nil))
+	must(t, vfs.WriteNew(b.disk, "."+b.ix.state.newest().Next()+".1.suspect", nil))
 	ix := b.again(b.disk)
 	must(t, ix.Rotate())
-	if all, err := journal.Doubts(b.disk, ix.state.newest().Name()); len(all) > 0 || err != nil {
+	if all, err := journal.Suspects(b.disk, ix.state.newest().Name()); len(all) > 0 || err != nil {
 		t.Errorf("%v are left, %v", all, err)
 	}
 	b.compare(ix, "in the end")

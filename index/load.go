@@ -42,7 +42,7 @@ func load(dir Folder, was *state) (s *state, err error) {
 }
 
 func loadOnce(dir Folder, was *state, lenient bool) (s *state, err error) {
-	s = &state{context: dir.Context, segments: newSegments(), lenient: lenient, spare: maxLost}
+	s = &state{context: dir.Context, segments: newSegments(), lenient: lenient, lossBudget: maxLost}
 	var opened []*openLog
 	defer func() {
 		for _, o := range opened {
@@ -135,7 +135,7 @@ func (s *state) begin(logs []*openLog) error {
 		}
 	}
 	if last == nil {
-		if err := s.restore(nil, journal.Spot{}); err != nil || !s.lenient {
+		if err := s.restore(nil, journal.Position{}); err != nil || !s.lenient {
 			return err
 		}
 	}
@@ -153,7 +153,7 @@ func (s *state) begin(logs []*openLog) error {
 		}
 		s.problem(Problem{File: o.name.File(), From: o.name.From, To: o.name.To, Detail: err.Error()})
 	}
-	if err := s.restore(nil, journal.Spot{}); err != nil {
+	if err := s.restore(nil, journal.Position{}); err != nil {
 		return err
 	}
 	return s.fromSegments(s.segments.all)
@@ -206,7 +206,7 @@ func (s *state) fromSegment(o *archive.Segment) error {
 func (s *state) continues(o *openLog) bool {
 	last := s.segments.last()
 	if last == nil {
-		return o.From() == journal.Spot{}
+		return o.From() == journal.Position{}
 	}
 	return o.From().Seq == last.name.To && uint32(o.From().Chain>>32) == last.name.Chain
 }
@@ -365,7 +365,7 @@ func (s *state) readLog(o *openLog) error {
 			err = s.take(&r)
 		}
 		if err != nil && errors.Is(err, ErrDamaged) {
-			s.at = r.Spot()
+			s.at = r.Position()
 			return lost(1, err)
 		}
 		return err

@@ -32,13 +32,13 @@ func files(t *testing.T, disk *crashfs.FS) map[string][]byte {
 }
 
 // beginOf returns the place from which a log goes on.
-func beginOf(t *testing.T, name string, content []byte) journal.Spot {
+func beginOf(t *testing.T, name string, content []byte) journal.Position {
 	t.Helper()
 	disk := crashfs.New()
 	must(t, vfs.WriteNew(disk, name, content))
 	l, err := journal.Open(disk, name)
 	if err != nil {
-		return journal.Spot{Seq: journal.MaxSeq} // it is blank
+		return journal.Position{Seq: journal.MaxSeq} // it is blank
 	}
 	defer l.Close()
 	return l.From()

@@ -60,8 +60,8 @@ type rescued struct {
 	*archive.Segment
 	name    archive.Name
 	damaged bool
-	state   []byte       // at its end; nil if that is damaged
-	to      journal.Spot // where it ends; of a damaged one as far as it is known
+	state   []byte           // at its end; nil if that is damaged
+	to      journal.Position // where it ends; of a damaged one as far as it is known
 }
 
 func (p *rescued) path() string { return ctxfolder.Segments + "/" + p.name.File() }
@@ -83,7 +83,7 @@ func (r *rescue) segments() error {
 			_ = p.Close() // it was only read
 		}
 	}()
-	at, state := journal.Spot{}, []byte(nil)
+	at, state := journal.Position{}, []byte(nil)
 	for _, o := range all.all {
 		p, err := r.open(o.name)
 		if err != nil {
@@ -114,7 +114,7 @@ func (r *rescue) segments() error {
 }
 
 // stateAfter returns the state after segments, as far as they tell it. b is that at the place before them.
-func (r *rescue) stateAfter(run []*rescued, at journal.Spot, b []byte) ([]byte, error) {
+func (r *rescue) stateAfter(run []*rescued, at journal.Position, b []byte) ([]byte, error) {
 	s := r.restored(b, at)
 	for _, p := range run {
 		if err := s.fromSegment(p.Segment); err != nil && !errors.Is(err, ErrDamaged) {
@@ -129,10 +129,10 @@ func (r *rescue) stateAfter(run []*rescued, at journal.Spot, b []byte) ([]byte, 
 }
 
 // restored returns the state that a segment ends with; without metadata, and without lines, if that is damaged.
-func (r *rescue) restored(b []byte, at journal.Spot) *state {
-	s := &state{context: r.ix.dir.Context, spare: maxLost}
+func (r *rescue) restored(b []byte, at journal.Position) *state {
+	s := &state{context: r.ix.dir.Context, lossBudget: maxLost}
 	if s.restore(b, at) != nil {
-		*s = state{context: s.context, spare: maxLost, lines: map[uuid.UUID]*line{}, metadata: metadata{context: s.context}}
+		*s = state{context: s.context, lossBudget: maxLost, lines: map[uuid.UUID]*line{}, metadata: metadata{context: s.context}}
 	}
 	return s
 }
@@ -165,12 +165,12 @@ func (r *rescue) open(name archive.Name) (*rescued, error) {
 	if fits(s) {
 		p.state, err = s.State()
 	} else {
-		p.to = journal.Spot{Seq: name.To, Chain: uint64(name.Chain) << 32} // the rest of the chain is lost
+		p.to = journal.Position{Seq: name.To, Chain: uint64(name.Chain) << 32} // the rest of the chain is lost
 	}
 	if err == nil && p.state == nil {
 		err = r.ix.view(func(st *state) {
 			for _, o := range st.logs {
-				if tip(archive.NameOf(journal.Spot{}, o.From())) == tip(name) {
+				if tip(archive.NameOf(journal.Position{}, o.From())) == tip(name) {
 					p.state, p.to = o.State(), o.From()
 				}
 			}
@@ -184,7 +184,7 @@ func (r *rescue) open(name archive.Name) (*rescued, error) {
 }
 
 // rewrite puts one segment, which begins at a place, in the place of several. state is that of the context there.
-func (r *rescue) rewrite(run []*rescued, at journal.Spot, state []byte) error {
+func (r *rescue) rewrite(run []*rescued, at journal.Position, state []byte) error {
 	opts, in := r.Options, make([]*archive.Segment, len(run))
 	for i, p := range run {
 		in[i], opts.Edition = p.Segment, max(opts.Edition, p.name.Edition+1)
@@ -236,7 +236,7 @@ func (r *rescue) copyOf(row *archive.Row) []byte {
 
 // changesAfter returns a function that tells which records count after a state: where metadata is lost, later changes of it
 // say nothing.
-func (r *rescue) changesAfter(b []byte, at journal.Spot) func(kind journal.Kind, body []byte) bool {
+func (r *rescue) changesAfter(b []byte, at journal.Position) func(kind journal.Kind, body []byte) bool {
 	s := r.restored(b, at)
 	return func(kind journal.Kind, body []byte) bool {
 		return kind != journal.Metadata && kind != journal.Change || s.metadata.take(kind, body) == nil
@@ -296,7 +296,7 @@ func (r *rescue) logs() error {
 	defer u.release()
 	next := u.logs[len(u.logs)-1]
 	x := &sealing{ix: r.ix, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}, cut: map[uuid.UUID]int64{}}
-	at, state := journal.Spot{}, []byte(nil)
+	at, state := journal.Position{}, []byte(nil)
 	if last := u.segments.last(); last != nil {
 		if state, err = last.state(); err != nil {
 			return err
@@ -363,7 +363,7 @@ func (x *sealing) readWhole(o *openLog, follows func(journal.Kind, []byte) bool)
 }
 
 // sealAll makes one segment, from a place to the newest log, of what was read of the logs before that.
-func (r *rescue) sealAll(x *sealing, u *unsealed, at journal.Spot, next *openLog) error {
+func (r *rescue) sealAll(x *sealing, u *unsealed, at journal.Position, next *openLog) error {
 	for id, rows := range x.lines {
 		maps.DeleteFunc(rows, func(p int64, _ sealed) bool { return p >= u.counts[id].End() })
 	}

@@ -16,22 +16,22 @@ import (
 
 // state is what is known of the history, up to a place.
 type state struct {
-	context  uuid.UUID
-	at       journal.Spot
-	segments *segments  // they begin the history
-	logs     []*openLog // these go on; writers append to the last one
-	lines    map[uuid.UUID]*line
-	payloads map[blob.Sum]payloadAt // that the logs have
-	metadata metadata
-	lenient  bool      // what is damaged is left out, and the rest counts
-	gaps     bool      // messages may be missing before the next one
-	torn     bool      // a log ends in what an interrupted write may have left
-	spare    int64     // how many more messages may be lost at once
-	headless bool      // the newest log is missing
-	broken   bool      // no log takes further records: another one begins
-	listing  string    // the names of the files
-	problems []Problem // why something was left out
-	newestAt int64     // the time of the newest commit of a message, microseconds since 1970; 0 without one
+	context    uuid.UUID
+	at         journal.Position
+	segments   *segments  // they begin the history
+	logs       []*openLog // these go on; writers append to the last one
+	lines      map[uuid.UUID]*line
+	payloads   map[blob.Sum]payloadAt // that the logs have
+	metadata   metadata
+	lenient    bool      // what is damaged is left out, and the rest counts
+	gaps       bool      // messages may be missing before the next one
+	torn       bool      // a log ends in what an interrupted write may have left
+	lossBudget int64     // how many more messages may be lost at once
+	headless   bool      // the newest log is missing
+	broken     bool      // no log takes further records: another one begins
+	listing    string    // the names of the files
+	problems   []Problem // why something was left out
+	newestAt   int64     // the time of the newest commit of a message, microseconds since 1970; 0 without one
 }
 
 // payloadAt is where a log has the record of a payload.
@@ -43,11 +43,11 @@ type payloadAt struct {
 // line is what is known of a line: its counts, and the messages that logs have.
 type line struct {
 	Counts
-	recent  []Entry             // the last ones, without a gap
-	ids     sync.Mutex          // guards byID
-	byID    map[uuid.UUID]int64 // their positions; nil until it is asked for
-	spare   *int64              // how many more messages may be lost, of all lines together
-	changed map[int64]Entry     // newer versions of earlier ones, and what is left of erased ones
+	recent     []Entry             // the last ones, without a gap
+	ids        sync.Mutex          // guards byID
+	byID       map[uuid.UUID]int64 // their positions; nil until it is asked for
+	lossBudget *int64              // how many more messages may be lost, of all lines together
+	changed    map[int64]Entry     // newer versions of earlier ones, and what is left of erased ones
 }
 
 // start returns the position of the first recent message.
@@ -158,7 +158,7 @@ func (ln *line) erase(x *erasure, seq uint64) error {
 func (s *state) line(id uuid.UUID, base int64) *line {
 	ln := s.lines[id]
 	if ln == nil {
-		ln = &line{Counts: Counts{Line: id, Base: base}, spare: &s.spare}
+		ln = &line{Counts: Counts{Line: id, Base: base}, lossBudget: &s.lossBudget}
 		s.lines[id] = ln
 	}
 	return ln
@@ -205,7 +205,7 @@ func (s *state) take(r *record) error {
 		}
 	default: // the version of the log says that its records can be skipped
 	}
-	s.at = r.Spot()
+	s.at = r.Position()
 	return nil
 }
 
@@ -250,7 +250,7 @@ func (s *state) save() (saved, error) {
 }
 
 // restore makes the state what a log begins with, or what a segment ends with.
-func (s *state) restore(b []byte, at journal.Spot) error {
+func (s *state) restore(b []byte, at journal.Position) error {
 	all := saved{}
 	if b != nil {
 		var err error
@@ -263,7 +263,7 @@ func (s *state) restore(b []byte, at journal.Spot) error {
 		if c.Count > int64(at.Seq)+maxLost { // each has a record, or is lost
 			return damaged("line %s has %d messages after %d records", c.Line, c.Count, at.Seq)
 		}
-		lines[c.Line] = &line{Counts: c, spare: &s.spare}
+		lines[c.Line] = &line{Counts: c, lossBudget: &s.lossBudget}
 	}
 	next := metadata{context: s.context}
 	if len(all.Metadata) > 0 && string(all.Metadata) != "null" {

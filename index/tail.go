@@ -14,7 +14,7 @@ import (
 // and the newest metadata as of that place. It may read a record shortly before it is durable.
 type Tail struct {
 	ix    *Index
-	at    journal.Spot // after the last record read; the chain is 0 within a segment
+	at    journal.Position // after the last record read; the chain is 0 within a segment
 	lines map[uuid.UUID]Counts
 	metadata
 
@@ -33,8 +33,8 @@ type Tailed struct {
 	// newer version was sealed, or whose copy in the log is not whole.
 	Body []byte
 
-	at  journal.Spot // after it; without a chain in a segment
-	was int64        // of a replaced message: its size
+	at  journal.Position // after it; without a chain in a segment
+	was int64            // of a replaced message: its size
 }
 
 // TailEnd returns a tail that begins after the last known record.
@@ -65,7 +65,7 @@ func (ix *Index) Tail(seq uint64) (*Tail, error) {
 			err = t.pass(&r)
 		case ok: // those up to seq were removed
 			t.queue = slices.Insert(t.queue, 0, r)
-			t.at = journal.Spot{Seq: seq}
+			t.at = journal.Position{Seq: seq}
 		case t.at.Seq < seq: // and no end of a log
 			err = fmt.Errorf("%w: record %d", ErrGap, seq)
 		}
@@ -92,7 +92,7 @@ func (ix *Index) reach(seq uint64) error {
 }
 
 // Resume returns a tail that begins where another one was. It fails with [ErrGap] if the history is another one.
-func (ix *Index) Resume(at journal.Spot) (*Tail, error) {
+func (ix *Index) Resume(at journal.Position) (*Tail, error) {
 	t, err := ix.Tail(at.Seq)
 	if err == nil && t.at.Chain != 0 && at.Chain != 0 && t.at != at {
 		t.Close()
@@ -105,7 +105,7 @@ func (ix *Index) Resume(at journal.Spot) (*Tail, error) {
 func (t *Tail) begin(seq uint64) (err error) {
 	var all *segments
 	var b json.RawMessage
-	var at journal.Spot
+	var at journal.Position
 	if err := t.ix.view(func(s *state) {
 		all = s.segments
 		all.hold()
@@ -136,7 +136,7 @@ func (t *Tail) begin(seq uint64) (err error) {
 	return nil // from the first record on
 }
 
-func (t *Tail) restore(b []byte, at journal.Spot) error {
+func (t *Tail) restore(b []byte, at journal.Position) error {
 	s := state{context: t.ix.dir.Context}
 	if err := s.restore(b, at); err != nil {
 		return err
@@ -161,7 +161,7 @@ func (t *Tail) Close() {
 }
 
 // At returns the place after the last record that the tail returned.
-func (t *Tail) At() journal.Spot { return t.at }
+func (t *Tail) At() journal.Position { return t.at }
 
 // Counts returns the counts of each line at this place. Within a segment, the bytes are an estimate. They are valid
 // until the next call.

@@ -89,7 +89,7 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 			if rec.Seq > t.at.Seq {
 				return t.take(&r)
 			}
-			return t.isAt(rec.Spot())
+			return t.isAt(rec.Position())
 		}, nil)
 		if err == nil && t.log.At().Seq < t.at.Seq {
 			err = fmt.Errorf("%w: %s ends before record %d", ErrGap, t.log.Name(), t.at.Seq)
@@ -131,7 +131,7 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 }
 
 // isAt fails with ErrGap if a log has another record at the tail's place: a copy of another history took its place.
-func (t *Tail) isAt(at journal.Spot) error {
+func (t *Tail) isAt(at journal.Position) error {
 	if at.Seq == t.at.Seq && t.at.Chain != 0 && at != t.at {
 		return fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
 	}
@@ -145,7 +145,7 @@ func (t *Tail) leave() {
 
 // take queues a record of a log.
 func (t *Tail) take(r *record) (err error) {
-	q := Tailed{Seq: r.Seq, Kind: r.Kind, More: r.More, at: r.Spot(), was: r.Was}
+	q := Tailed{Seq: r.Seq, Kind: r.Kind, More: r.More, at: r.Position(), was: r.Was}
 	if r.Kind == journal.Add || r.Kind == journal.Replace {
 		e := r.entry()
 		q.Entry = &e
@@ -181,7 +181,7 @@ func (t *Tail) fillFromSegment(o *openSegment) error {
 		if err != nil {
 			return fmt.Errorf("%w: %w", ErrDamaged, err)
 		}
-		q := Tailed{Seq: x.Seq, Kind: journal.Kind(x.Kind), More: x.More, Body: x.Body, at: journal.Spot{Seq: x.Seq}}
+		q := Tailed{Seq: x.Seq, Kind: journal.Kind(x.Kind), More: x.More, Body: x.Body, at: journal.Position{Seq: x.Seq}}
 		if x.Kind == archive.KindSuperseded {
 			row, err := archive.ParseSuperseded(&x)
 			if err != nil {
@@ -201,7 +201,7 @@ func tailedOf(r *archive.Row, o *openSegment) Tailed {
 	if r.Replaces {
 		kind = journal.Replace
 	}
-	return Tailed{Seq: r.Seq, Kind: kind, More: r.More, Entry: &e, at: journal.Spot{Seq: r.Seq}, was: r.Was}
+	return Tailed{Seq: r.Seq, Kind: kind, More: r.More, Entry: &e, at: journal.Position{Seq: r.Seq}, was: r.Was}
 }
 
 // readTogether is how many messages of a segment are read at once.

@@ -13,7 +13,7 @@ import (
 // returns the paths, in the folder of the context, of those that are no part of the history: another one has them. It fails
 // with [ErrDamaged] if a log may be the only whole copy of what a damaged segment has: a repair has to come first. The caller
 // holds the lock of the context and the one for sealing, and has called Prepare.
-func (ix *Index) Tidy() (strays []string, err error) {
+func (ix *Index) Tidy() (unlinked []string, err error) {
 	if err := ix.clear(); err != nil {
 		return nil, err
 	}
@@ -32,8 +32,8 @@ func (ix *Index) Tidy() (strays []string, err error) {
 			if err := ix.dir.Logs.Remove(o.name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 				return nil, err
 			}
-		case besideStray:
-			strays = append(strays, o.name)
+		case besideUnlinked:
+			unlinked = append(unlinked, o.name)
 		default: // clear left it
 			return nil, damaged("%s may be the only whole copy of what a segment has", o.name)
 		}
@@ -47,10 +47,10 @@ func (ix *Index) Tidy() (strays []string, err error) {
 		}
 		n, ok := archive.ParseName(e.Name())
 		if ok && !slices.ContainsFunc(all.all, func(o *openSegment) bool { return o.name == n }) {
-			strays = append(strays, ctxfolder.Segments+"/"+e.Name())
+			unlinked = append(unlinked, ctxfolder.Segments+"/"+e.Name())
 		}
 	}
-	return strays, nil
+	return unlinked, nil
 }
 
 // otherLogs returns the names of the logs that the history does not read.

@@ -53,10 +53,10 @@ func TestTidy(t *testing.T) {
 		b.ix.Close()
 		b.ix = b.again(b.disk)
 		must(t, b.ix.Prepare())
-		strays, err := b.ix.Tidy()
+		unlinked, err := b.ix.Tidy()
 		must(t, err)
-		if !slices.Equal(strays, []string{path.Base(newest)}) {
-			t.Errorf("seed %d: strays %v, wanted %s", seed, strays, newest)
+		if !slices.Equal(unlinked, []string{path.Base(newest)}) {
+			t.Errorf("seed %d: unlinked %v, wanted %s", seed, unlinked, newest)
 		}
 		left := files(t, b.disk)
 		for name := range left {
@@ -115,19 +115,19 @@ func TestTidyBesideDamage(t *testing.T) {
 				t.Fatalf("seed %d, %s: %v", seed, part, err)
 			}
 			_ = b.ix.Merge(archive.Options{}) // likewise
-			strays, err := b.ix.Strays()
+			unlinked, err := b.ix.Unlinked()
 			must(t, err)
-			if n := left(); n == 0 || n != len(logs) || len(strays) > 0 {
-				t.Fatalf("seed %d, %s: %d of %d logs are left, strays: %v", seed, part, n, len(logs), strays)
+			if n := left(); n == 0 || n != len(logs) || len(unlinked) > 0 {
+				t.Fatalf("seed %d, %s: %d of %d logs are left, unlinked: %v", seed, part, n, len(logs), unlinked)
 			}
 			none := func(*Entry) []byte { return nil }
 			must(t, b.ix.Rescue(problems, Rescuer{Copy: none, Keep: keep(b.disk)}))
 			b.compare(b.ix, "rescued")
 			must(t, b.ix.Prepare())
-			strays, err = b.ix.Tidy()
+			unlinked, err = b.ix.Tidy()
 			must(t, err)
-			if n := left(); n != len(strays) { // one whose place is lost counts as another history's
-				t.Fatalf("seed %d, %s: %d logs are left, strays: %v", seed, part, n, strays)
+			if n := left(); n != len(unlinked) { // one whose place is lost counts as another history's
+				t.Fatalf("seed %d, %s: %d logs are left, unlinked: %v", seed, part, n, unlinked)
 			}
 			b.compare(b.ix, "tidied")
 		}

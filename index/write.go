@@ -15,7 +15,7 @@ type Commit struct {
 	Written int
 	Err     error
 	// At is the place after the last record.
-	At journal.Spot
+	At journal.Position
 
 	log     *openLog
 	end     int64 // where that record ends in the log
@@ -98,14 +98,14 @@ func (ix *Index) prepare() (err error) {
 		if o.Failed() == nil && !o.IsTorn() {
 			err = ix.ready(o)
 		} else {
-			err = journal.ErrDoubted
+			err = journal.ErrSuspect
 		}
 		switch {
 		case err == nil && o.Next() == "" && o.Len() >= ix.opts.Full:
 			return ix.rotate()
 		case err == nil:
 			return nil
-		case errors.Is(err, journal.ErrDoubted) || errors.Is(err, journal.ErrDurability):
+		case errors.Is(err, journal.ErrSuspect) || errors.Is(err, journal.ErrDurability):
 			err = ix.replace()
 		case errors.Is(err, journal.ErrChanged):
 			err = ix.reload()
@@ -217,7 +217,7 @@ func (ix *Index) beginAnew() error {
 	}
 	if ix.state.headless {
 		ix.mu.Lock()
-		ix.state.at = journal.Spot{Seq: ix.state.at.Seq + 1}
+		ix.state.at = journal.Position{Seq: ix.state.at.Seq + 1}
 		ix.mu.Unlock()
 	}
 	if err := ix.beginLog(next); err != nil {

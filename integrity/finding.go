@@ -34,7 +34,7 @@ const (
 	KindFolder    Kind = "folder"             // something else is in the place of a folder
 	KindLock      Kind = "lock"               // something else is in the place of a lock
 	KindErasing   Kind = "erasing"            // an erase was interrupted
-	KindStray     Kind = "stray"              // an unknown file among message files
+	KindUnknown   Kind = "unknown-file"       // an unknown file among message files
 	KindTemporary Kind = "temporary"          // a writer that was stopped left it
 	KindPayload   Kind = "blob-missing"       // a payload that a message refers to is missing
 	KindBlob      Kind = "blob-damaged"

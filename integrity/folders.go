@@ -142,7 +142,7 @@ const abandoned = time.Hour
 func (x *examination) other(folder, name string) error {
 	path := folder + "/" + name
 	if !strings.HasPrefix(name, ".") {
-		return x.report(problem{Finding: Finding{Kind: KindStray, Severity: SeverityInfo, Path: path, Detail: "not a message file"}})
+		return x.report(problem{Finding: Finding{Kind: KindUnknown, Severity: SeverityInfo, Path: path, Detail: "not a message file"}})
 	}
 	info, err := x.Dir.FS.Lstat(path)
 	if err != nil || time.Since(info.ModTime()) < abandoned || !info.Mode().IsRegular() {
@@ -161,7 +161,7 @@ func (x *examination) leftover(found string) (*problem, error) {
 	case vfs.IsShortage(err):
 		return nil, err
 	case err != nil:
-		p.Kind, p.Detail = KindStray, err.Error()
+		p.Kind, p.Detail = KindUnknown, err.Error()
 		if errors.Is(err, message.ErrMalformed) {
 			p.Detail = "it has the name of a message file, but " + describeFile(raw, err)
 		}

@@ -36,8 +36,8 @@ func (x *examination) history(ctx context.Context) ([]problem, error) {
 			add(SeverityWarning, pathOf(&p), p.Detail)
 			problems[len(problems)-1].file = p.File
 		}
-		strays, err := x.Index.Strays()
-		for _, path := range strays {
+		unlinked, err := x.Index.Unlinked()
+		for _, path := range unlinked {
 			if !known[path] {
 				add(SeverityWarning, path, "it is no part of the history: another one has it")
 			}

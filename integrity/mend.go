@@ -171,7 +171,7 @@ func freeName(m *ctxfolder.Metadata, name string) string {
 func (r *repair) mendOne(p problem) error {
 	var err error
 	switch file := r.inContext(p); p.Kind {
-	case KindMissing, KindDamaged, KindEdited, KindFound, KindErased, KindMisplaced, KindDuplicate, KindStray:
+	case KindMissing, KindDamaged, KindEdited, KindFound, KindErased, KindMisplaced, KindDuplicate, KindUnknown:
 		if p.found != "" {
 			return r.mendElsewhere(p)
 		}
@@ -279,7 +279,7 @@ func (r *repair) mendElsewhere(was problem) error {
 		return err
 	}
 	switch p.Kind {
-	case KindDuplicate, KindStray:
+	case KindDuplicate, KindUnknown:
 		if err = r.setAside(p.found); err == nil {
 			r.did(was, "moved to the trash: %s", p.Detail)
 		}

@@ -327,13 +327,13 @@ func (r *repair) mendHistory(problems []problem) error {
 	if err := r.prepare(); err != nil {
 		return err
 	}
-	strays, err := r.Index.Tidy()
+	unlinked, err := r.Index.Tidy()
 	if err != nil {
 		return err
 	}
 	for _, p := range problems {
 		name := r.inContext(p)
-		if (p.Kind != KindLog && p.Kind != KindSegment) || p.isBroken() || !slices.Contains(strays, name) {
+		if (p.Kind != KindLog && p.Kind != KindSegment) || p.isBroken() || !slices.Contains(unlinked, name) {
 			continue
 		}
 		if err := r.setAside(name); err != nil {

@@ -188,7 +188,7 @@ var viewDamages = []damage{
 	}, integrity.KindFolder, warn, -1},
 	{"file of nobody", func(p *patient) {
 		check(p.T, os.WriteFile(p.path("messages", "branch-main", uuid.NewString()+".json"), []byte("{}"), 0o600))
-	}, integrity.KindStray, warn, -1},
+	}, integrity.KindUnknown, warn, -1},
 	{"temporary file", func(p *patient) {
 		path, old := p.path("messages", "branch-main", ".left"), time.Now().Add(-48*time.Hour)
 		check(p.T, os.WriteFile(path, []byte("x"), 0o600), os.Chtimes(path, old, old))

@@ -213,7 +213,7 @@ func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
 		return db, nil
 	}
 	b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File))
-	if err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsForgetting() {
+	if err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsErasing() {
 		b[18], b[19] = 1, 1 // without a write-ahead log
 		if db, err := fill(b); err == nil {
 			if db.check(ctx) == nil {

@@ -171,7 +171,7 @@ func afterKill(t *testing.T, dir string, erased *ctxdir.Message, in uuid.UUID, w
 	if look(); !lost || holds(t, s, tail) != "" || found(t, x, search.Query{Text: word}) != 0 {
 		t.Errorf("a second erase does not finish the first one")
 	}
-	if bridge.Engine(s).IsForgetting() {
+	if bridge.Engine(s).IsErasing() {
 		t.Error("the note is still there")
 	}
 	return left

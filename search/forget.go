@@ -52,7 +52,7 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 		err = db.purge(ctx)
 	}
 	if err == nil && w.lost {
-		err = e.EndForgetting(ctx)
+		err = e.EndErasure(ctx)
 	}
 	w.close()
 	return errors.Join(err, db.Close())

@@ -40,7 +40,7 @@ const (
 type contextRow struct {
 	n        int64
 	id       uuid.UUID
-	at       journal.Spot
+	at       journal.Position
 	state    engine.ContextState
 	complete bool // the rows are those of the commit at
 	names    string
@@ -54,7 +54,7 @@ func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
 	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
 		return err
 	}
-	r.at, r.complete = journal.Spot{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
+	r.at, r.complete = journal.Position{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
 	copy(r.id[:], id)
 	if state != nil {
 		return json.Unmarshal(state, &r.state)
@@ -83,7 +83,7 @@ func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult,
 
 // reopen opens the index again if another process replaced it. The caller holds mu.
 func (x *Index) reopen(ctx context.Context) error {
-	if err := x.e.FinishForgetting(); err != nil {
+	if err := x.e.FinishErasure(); err != nil {
 		return err
 	}
 	if x.db != nil && !x.db.moved() {
@@ -174,7 +174,7 @@ func (w *writer) forgetLost(ctx context.Context) error {
 	if !w.lost || w.x.db.purge(ctx) != nil {
 		return nil
 	}
-	return w.x.e.EndForgetting(ctx)
+	return w.x.e.EndErasure(ctx)
 }
 
 func (w *writer) bound(o UpdateOptions) {
@@ -281,7 +281,7 @@ func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error)
 // behind counts the commits of contexts that the index does not have.
 func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
 	for _, id := range ids {
-		var at journal.Spot
+		var at journal.Position
 		err := x.e.Use(ctx, id, func(c *engine.Context) (err error) {
 			at, err = c.Index.At()
 			return err

@@ -192,7 +192,7 @@ func (w *writer) lose() error {
 		return err
 	}
 	w.lost, w.release = true, release
-	return w.x.e.BeginForgetting()
+	return w.x.e.BeginErasure()
 }
 
 // remove removes a message.

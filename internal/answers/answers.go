@@ -56,7 +56,7 @@ type Cache struct {
 // Open opens the cache of a store. It returns nil if the store is read-only, if an interrupted removal of messages is
 // not finished, or if the folder cannot be used. Open it before reading what the answer is made from.
 func Open(e *engine.Store, size int64) *Cache {
-	if e.ReadOnly || e.Options.FS != nil || e.IsForgetting() {
+	if e.ReadOnly || e.Options.FS != nil || e.IsErasing() {
 		return nil
 	}
 	store, err := os.OpenRoot(e.Path())

@@ -207,7 +207,7 @@ func (s *outside) entries(ctx context.Context, report func(integrity.Finding) er
 			continue
 		}
 		err := report(integrity.Finding{
-			Kind: integrity.KindStray, Severity: integrity.SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "unknown file",
+			Kind: integrity.KindUnknown, Severity: integrity.SeverityInfo, Path: ctxfolder.Staging + "/" + e.Name(), Detail: "unknown file",
 		})
 		if err != nil {
 			return err

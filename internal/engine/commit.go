@@ -59,7 +59,7 @@ func (c *Context) run(ctx context.Context, batch bool, o conditions, f func(tx *
 		return tx, ErrReadOnly // before any blob is made
 	}
 	err := c.Write(ctx, func(m *Metadata) error {
-		unmade, err := c.unmade()
+		pending, err := c.pending()
 		if err != nil {
 			return err
 		}
@@ -68,13 +68,13 @@ func (c *Context) run(ctx context.Context, batch bool, o conditions, f func(tx *
 		if err == nil {
 			err = tx.write()
 		}
-		if len(tx.commits) > 0 && len(unmade) > 0 {
-			tx.unmade = c.expectMissing(unmade, tx.m)
+		if len(tx.commits) > 0 && len(pending) > 0 {
+			tx.pending = c.expectMissing(pending, tx.m)
 		}
 		return err
 	})
 	err = tx.finish(err)
-	tx.unmade.end(nil)
+	tx.pending.end(nil)
 	return tx, err
 }
 
@@ -248,8 +248,8 @@ func (tx *Tx) finish(err error) error {
 		}
 	}
 	tx.files.queue()
-	c.queueUnmade(tx.unmade)
-	tx.unmade = nil
+	c.queuePending(tx.pending)
+	tx.pending = nil
 	c.Wrote()
 	return err
 }

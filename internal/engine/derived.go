@@ -19,7 +19,7 @@ const DerivedFolder = "derived"
 // derived is what a store knows about [DerivedFolder].
 type derived struct {
 	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
-	noted  atomic.Bool // forgettingFile is this store's
+	noted  atomic.Bool // erasureFile is this store's
 
 	mu   sync.Mutex
 	lost []uuid.UUID // contexts, since the last removal ended

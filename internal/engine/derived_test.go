@@ -36,7 +36,7 @@ func TestForgettingNote(t *testing.T) {
 		_, err = os.Lstat(cache)
 		return err == nil
 	}
-	if err := s.BeginForgetting(); err != nil || s.IsForgetting() {
+	if err := s.BeginErasure(); err != nil || s.IsErasing() {
 		t.Errorf("without a folder: %v, and a note", err)
 	}
 	fill()
@@ -44,16 +44,16 @@ func TestForgettingNote(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := s.BeginForgetting(); err != nil || !s.IsForgetting() {
+	if err := s.BeginErasure(); err != nil || !s.IsErasing() {
 		t.Errorf("no note: %v", err)
 	}
 	if !there() {
 		t.Error("the folder is gone while a removal runs")
 	}
-	if err := s.EndForgetting(t.Context()); err != nil || s.IsForgetting() || !there() {
+	if err := s.EndErasure(t.Context()); err != nil || s.IsErasing() || !there() {
 		t.Errorf("after the removal: %v", err)
 	}
-	if err := s.BeginForgetting(); err != nil {
+	if err := s.BeginErasure(); err != nil {
 		t.Fatal(err)
 	}
 	release()
@@ -64,7 +64,7 @@ func TestForgettingNote(t *testing.T) {
 		t.Error("the folder of an interrupted removal is there")
 	}
 	fill()
-	if there(); s.IsForgetting() {
+	if there(); s.IsErasing() {
 		t.Error("a note is there")
 	}
 }

@@ -25,7 +25,7 @@ type messageFiles struct {
 	mu      sync.Mutex
 	due     int   // batches whose files are to come
 	failure error // why a file could not be made since the last flush; the log has its message
-	checked bool  // the handle has made the files that a killed process left unmade
+	checked bool  // the handle has made the files that a killed process left pending
 }
 
 // fileBatch is a set of pending message files. A nil batch makes none.
@@ -132,9 +132,9 @@ func (b *fileBatch) makeFile(f *messageFile) error {
 	return nil
 }
 
-// unmade returns the messages that are not sealed, until a commit of this handle has made their files: a process may
+// pending returns the messages that are not sealed, until a commit of this handle has made their files: a process may
 // have been killed between a commit and its files. The caller holds the context's lock.
-func (c *Context) unmade() (map[uuid.UUID][]index.Entry, error) {
+func (c *Context) pending() (map[uuid.UUID][]index.Entry, error) {
 	c.messageFiles.mu.Lock()
 	defer c.messageFiles.mu.Unlock()
 	if c.messageFiles.checked {
@@ -143,9 +143,9 @@ func (c *Context) unmade() (map[uuid.UUID][]index.Entry, error) {
 	return c.Index.Unsealed()
 }
 
-// queueUnmade leaves the files of what unmade returned to the projector. A commit that follows those messages is
+// queuePending leaves the files of what pending returned to the projector. A commit that follows those messages is
 // durable: so are they, even if the process that wrote them saw its sync fail.
-func (c *Context) queueUnmade(b *fileBatch) {
+func (c *Context) queuePending(b *fileBatch) {
 	c.messageFiles.mu.Lock()
 	c.messageFiles.checked = true
 	c.messageFiles.mu.Unlock()
@@ -154,7 +154,7 @@ func (c *Context) queueUnmade(b *fileBatch) {
 
 // makeMissing makes the missing files of messages that are not sealed, with so many workers, and replaces those of older
 // versions. It returns the place up to which it did. A failure is kept for the next flush.
-func (c *Context) makeMissing(ctx context.Context, workers int) (made journal.Spot, err error) {
+func (c *Context) makeMissing(ctx context.Context, workers int) (made journal.Position, err error) {
 	var b *fileBatch
 	var commit *index.Commit
 	err = c.Write(ctx, func(m *Metadata) error {

@@ -13,7 +13,7 @@ import (
 // syncs of appends, each file alone costs an append more than its share of a burst does.
 //
 // Crash order: a batch waits here only when its records are durable. A crash loses what waits; the log has it,
-// and the next writer makes the files (see [Context.unmade]).
+// and the next writer makes the files (see [Context.pending]).
 type projector struct {
 	mu      sync.Mutex
 	waiting []*fileBatch

@@ -168,7 +168,7 @@ func Open(dir string, opts ...Option) (*Store, error) {
 		// unfinished creations.
 		if makeFolders(s.FS) == nil {
 			_ = ctxfolder.SweepStaging(s.FS)
-			_ = s.FinishForgetting()
+			_ = s.FinishErasure()
 		}
 	}
 	return s, nil

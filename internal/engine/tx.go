@@ -42,7 +42,7 @@ type Tx struct {
 	commits []*index.Commit
 	settled bool // they were waited for under the lock
 	files   *fileBatch
-	unmade  *fileBatch // the files that a killed process left unmade
+	pending *fileBatch // the files that a killed process left pending
 }
 
 // reset begins the commit again, on the metadata m. The caller holds the lock.

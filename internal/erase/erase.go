@@ -200,7 +200,7 @@ func (e *eraser) finish(ctx context.Context) error {
 			return err
 		}
 	}
-	forget := e.s.EndForgetting
+	forget := e.s.EndErasure
 	if e.o.locked { // the purge goes on
 		forget = e.s.ForgetDerived
 	}

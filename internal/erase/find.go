@@ -32,7 +32,7 @@ func (e *eraser) begin(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.writeNote(); err != nil {
 		return err
 	}
-	if err := e.s.BeginForgetting(e.id); err != nil {
+	if err := e.s.BeginErasure(e.id); err != nil {
 		return err
 	}
 	e.main.gone = true

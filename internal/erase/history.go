@@ -61,8 +61,8 @@ func (x *target) verify() error {
 
 // tidy removes what a crash left beside the history, and moves parts of another one to the trash.
 func (x *target) tidy() error {
-	strays, err := x.c.Index.Tidy()
-	for _, p := range strays {
+	unlinked, err := x.c.Index.Tidy()
+	for _, p := range unlinked {
 		if err == nil {
 			err = x.c.Dir.SetAside(p)
 		}

@@ -28,10 +28,10 @@ type follower struct {
 	stamp ctxfolder.Stamp  // of the metadata.json that was read last
 	queue []Event          // events that are read and not delivered yet
 
-	folder uint64       // the number of the watched folder
-	at     journal.Spot // the place at rest
-	log    string       // the log of that place
-	seen   [2]fileState // how the context's folder and that log looked then
+	folder uint64           // the number of the watched folder
+	at     journal.Position // the place at rest
+	log    string           // the log of that place
+	seen   [2]fileState     // how the context's folder and that log looked then
 	seenAt time.Time
 
 	files    map[string]bool      // message files that may have been edited by hand, as FOLDER/NAME
@@ -144,7 +144,7 @@ func behind(seq uint64) func(ix *index.Index) (*index.Tail, error) {
 // followed before and comes back, arrive resumes: nothing is delivered twice.
 func (f *follower) arrive(ctx context.Context) error {
 	err := f.open(ctx, func(ix *index.Index) (*index.Tail, error) {
-		if f.at != (journal.Spot{}) {
+		if f.at != (journal.Position{}) {
 			return ix.Resume(f.at)
 		}
 		return behind(0)(ix)

@@ -72,7 +72,7 @@ func (s *Store) Cache() *Cache {
 // readImports returns the content of the file, whose first line is the checksum of the others.
 func readImports(s *engine.Store) map[string]importedHistory {
 	empty := map[string]importedHistory{}
-	if s.IsForgetting() {
+	if s.IsErasing() {
 		return empty
 	}
 	b, err := vfs.ReadRegular(s.FS, importsFile, maxImportsFile)
@@ -101,7 +101,7 @@ func (i *Cache) Has(ctx context.Context, h importer.History) bool {
 	}
 	noted := notedHistory{x.State, map[uuid.UUID]int{}}
 	for _, left := range x.Contexts {
-		is := journal.Spot{Seq: left.Seq, Chain: left.Chain}
+		is := journal.Position{Seq: left.Seq, Chain: left.Chain}
 		err := i.of.s.Use(ctx, left.ID, func(c *engine.Context) error {
 			if at, err := c.Index.At(); err != nil || c.Legacy() != "" || at != is {
 				return errors.Join(errAnotherCommit, err)
@@ -135,7 +135,7 @@ func (i *Cache) Note(h importer.History, contexts []uuid.UUID) {
 }
 
 // resolve returns a noted history with the present commits of its contexts. ok is false if another writer changed one.
-func (x *notedHistory) resolve(left *spots) (h importedHistory, ok bool) {
+func (x *notedHistory) resolve(left *importRuns) (h importedHistory, ok bool) {
 	h.State = x.state
 	for id, run := range x.contexts {
 		is := left.of(id)
@@ -154,7 +154,7 @@ func (x *notedHistory) resolve(left *spots) (h importedHistory, ok bool) {
 func (i *Cache) Save() error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if !i.fresh || i.of.s.ReadOnly || i.of.s.IsForgetting() {
+	if !i.fresh || i.of.s.ReadOnly || i.of.s.IsErasing() {
 		return nil
 	}
 	all, changed := readImports(i.of.s), false
@@ -194,27 +194,27 @@ func (i *Cache) Save() error {
 	return nil
 }
 
-// spots are the commits at which imports of this process left contexts.
-type spots struct {
+// importRuns are the commits at which imports of this process left contexts.
+type importRuns struct {
 	mu  sync.Mutex
-	all map[uuid.UUID]spot
+	all map[uuid.UUID]importRun
 }
 
-// spot is the commit at which a run of imports left a context. A run ends when another writer changes the
+// importRun is the commit at which a run of imports left a context. A run ends when another writer changes the
 // context: then the histories of the run have to be read again.
-type spot struct {
+type importRun struct {
 	run int
-	at  journal.Spot // zero if it is not known
+	at  journal.Position // zero if it is not known
 }
 
-func (i *spots) of(id uuid.UUID) spot {
+func (i *importRuns) of(id uuid.UUID) importRun {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.all[id]
 }
 
 // advance notes that an import found a context at one commit, and left it at another one.
-func (i *spots) advance(id uuid.UUID, from, to journal.Spot) {
+func (i *importRuns) advance(id uuid.UUID, from, to journal.Position) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	is := i.all[id]
@@ -223,22 +223,22 @@ func (i *spots) advance(id uuid.UUID, from, to journal.Spot) {
 	}
 	is.at = to
 	if i.all == nil {
-		i.all = map[uuid.UUID]spot{}
+		i.all = map[uuid.UUID]importRun{}
 	}
 	i.all[id] = is
 }
 
 // join returns the run that left a context at a commit.
-func (i *spots) join(id uuid.UUID, at journal.Spot) int {
+func (i *importRuns) join(id uuid.UUID, at journal.Position) int {
 	if i.of(id).at != at {
-		i.advance(id, journal.Spot{}, at)
+		i.advance(id, journal.Position{}, at)
 	}
 	return i.of(id).run
 }
 
 // left returns the commit at which the import leaves the context, zero if another writer changed a branch of it
 // meanwhile, other than by appending: then the store may lack records of the history.
-func (v *conversation) left(ctx context.Context) (none journal.Spot) {
+func (v *conversation) left(ctx context.Context) (none journal.Position) {
 	if v.lines == nil || v.c.Refresh(ctx) != nil {
 		return none
 	}

@@ -24,7 +24,7 @@ import (
 // of another tool. Its imports of the same process share what they know, so a program makes one for each open store.
 type Store struct {
 	s    *engine.Store
-	left spots
+	left importRuns
 }
 
 // New returns a store for imports.
@@ -51,7 +51,7 @@ func (i *Store) Open(ctx context.Context, info importer.Info) (importer.Conversa
 type conversation struct {
 	of    *Store
 	c     *engine.Context
-	found journal.Spot            // the commit at which the import found the context
+	found journal.Position        // the commit at which the import found the context
 	lines map[string]importedLine // by branch
 }
 

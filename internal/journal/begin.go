@@ -34,14 +34,14 @@ type Beginning struct {
 	State     json.RawMessage `json:"state"`
 	CreatedAt time.Time       `json:"created_at"`
 
-	at Spot
+	at Position
 }
 
-// Spot returns the place from which the log goes on.
-func (b *Beginning) Spot() Spot { return b.at }
+// Position returns the place from which the log goes on.
+func (b *Beginning) Position() Position { return b.at }
 
 // encode returns the whole record.
-func (b *Beginning) encode(at Spot) ([]byte, error) {
+func (b *Beginning) encode(at Position) ([]byte, error) {
 	b.Version, b.Seq, b.Chain, b.at = version, at.Seq, Hex(at.Chain), at
 	body, err := json.Marshal(b)
 	if err != nil {
@@ -59,7 +59,7 @@ func parseBeginning(body []byte) (b Beginning, err error) {
 		return b, fmt.Errorf("%w: log is %q, wanted %q", ErrVersion, b.Version, version)
 	}
 	chain, ok := parseHex([]byte(b.Chain))
-	if b.at = (Spot{b.Seq, chain}); !ok || b.Seq > MaxSeq {
+	if b.at = (Position{b.Seq, chain}); !ok || b.Seq > MaxSeq {
 		return b, fmt.Errorf("%w: begin record of number %d and chain %q", ErrDamaged, b.Seq, b.Chain)
 	}
 	return b, nil

@@ -39,7 +39,7 @@ const testLog = "log-00000000-1.jsonl"
 func newBench(t *testing.T) *bench {
 	b := &bench{t: t, disk: crashfs.New()}
 	b.dir = b.disk
-	l, err := BeginAt(b.disk, testLog, beginning(`{"n":0}`), Spot{})
+	l, err := BeginAt(b.disk, testLog, beginning(`{"n":0}`), Position{})
 	b.must(err)
 	b.l = l
 	return b

@@ -44,8 +44,8 @@ func (l *Log) copyFrom(from int64, f vfs.File, begin []byte) error {
 }
 
 // After returns the place after a record that follows a place, although no log has it: a segment was written instead.
-func After(at Spot, kind Kind, body []byte) Spot {
+func After(at Position, kind Kind, body []byte) Position {
 	h := Head{Prev: at.Chain, Seq: at.Seq + 1, Kind: kind, Len: int64(len(body)), Sum: message.Sum(body)}
 	appendRecord(nil, &h, nil)
-	return h.Spot()
+	return h.Position()
 }

@@ -27,10 +27,10 @@ import (
 // fdatasync of its own record then covers them.
 //
 // After a failed sync that may not help. If the file had grown, ext4 does not note that its new blocks have data, takes
-// later writes to them and syncs, and reads zero bytes after a restart. So a process leaves a file, the doubt, before it
+// later writes to them and syncs, and reads zero bytes after a restart. So a process leaves a file, the suspect mark, before it
 // makes the log longer, and removes it after a sync that covers what it wrote. A process whose sync failed, or that finds
-// the doubt of another one, which may have been told of a failure, replaces the log by a copy: see [Log.Replace]. The
-// doubt need not survive a restart: then the file shows what the disk has.
+// the suspect mark of another one, which may have been told of a failure, replaces the log by a copy: see [Log.Replace]. The
+// suspect mark need not survive a restart: then the file shows what the disk has.
 
 // recordEnd is where a record ends in its log.
 type recordEnd struct {
@@ -99,7 +99,7 @@ func (l *Log) MakeDurable() error {
 // failed sync is never retried: every later call fails, until the log is replaced.
 func (l *Log) SyncTo(end int64) error {
 	if err := l.sync.wait(l.datasync, end); err != nil {
-		l.leaveDoubt()
+		l.markSuspect()
 		return fmt.Errorf("%w: %w", ErrDurability, err)
 	}
 	return nil
@@ -108,21 +108,21 @@ func (l *Log) SyncTo(end int64) error {
 // Failed returns the error of a sync that failed; nil if none did.
 func (l *Log) Failed() error { return l.sync.err() }
 
-// doubt is the file that tells other processes that blocks of the log may not keep what is written to them: a sync since
+// suspectMark is the file that tells other processes that blocks of the log may not keep what is written to them: a sync since
 // this process made the file longer has not succeeded yet, or has failed. Each descriptor has a name of its own, so that
-// no process removes the doubt of another one.
-type doubt struct {
+// no process removes the suspect mark of another one.
+type suspectMark struct {
 	mu   sync.Mutex
 	name string // empty if there is none
 	left int    // how often the process had a reason for it
 }
 
-const doubtSuffix = ".doubt"
+const suspectSuffix = ".suspect"
 
-// DoubtOf returns the name of the log about which a file is a doubt. ok is false for other files.
-func DoubtOf(name string) (log string, ok bool) {
+// SuspectOf returns the name of the log that a file marks as suspect. ok is false for other files.
+func SuspectOf(name string) (log string, ok bool) {
 	s, dotted := strings.CutPrefix(name, ".")
-	s, ended := strings.CutSuffix(s, doubtSuffix)
+	s, ended := strings.CutSuffix(s, suspectSuffix)
 	i := strings.LastIndexByte(s, '.')
 	if !dotted || !ended || i < 0 {
 		return "", false
@@ -131,75 +131,75 @@ func DoubtOf(name string) (log string, ok bool) {
 	return s[:i], ok
 }
 
-// datasync syncs the log, and removes the doubt that was there before if the sync succeeds.
+// datasync syncs the log, and removes the suspect mark that was there before if the sync succeeds.
 func (l *Log) datasync() error {
-	l.doubt.mu.Lock()
-	before := l.doubt.left
-	l.doubt.mu.Unlock()
+	l.suspect.mu.Lock()
+	before := l.suspect.left
+	l.suspect.mu.Unlock()
 	err := l.f.Datasync()
-	l.doubt.mu.Lock()
-	defer l.doubt.mu.Unlock()
-	if err == nil && l.doubt.name != "" && l.doubt.left == before {
-		l.doubt.removeName(l.dir)
+	l.suspect.mu.Lock()
+	defer l.suspect.mu.Unlock()
+	if err == nil && l.suspect.name != "" && l.suspect.left == before {
+		l.suspect.removeName(l.dir)
 	}
 	return err
 }
 
-// leaveDoubt tells other processes that blocks of the log may not keep what is written to them, if there is room for a
+// markSuspect tells other processes that blocks of the log may not keep what is written to them, if there is room for a
 // name. On Windows nobody could replace the log while it is open.
-func (l *Log) leaveDoubt() {
+func (l *Log) markSuspect() {
 	if runtime.GOOS == "windows" {
 		return
 	}
-	d := l.doubt
+	d := l.suspect
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.left++; d.name != "" {
 		return
 	}
-	name := "." + l.name + "." + strconv.FormatUint(rand.Uint64(), 16) + doubtSuffix
+	name := "." + l.name + "." + strconv.FormatUint(rand.Uint64(), 16) + suspectSuffix
 	if f, err := l.dir.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL); err == nil {
 		d.name = name
 		_ = f.Close()
 	}
 }
 
-// remove removes the doubt.
-func (d *doubt) remove(dir vfs.FS) {
+// remove removes the suspect mark.
+func (d *suspectMark) remove(dir vfs.FS) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.removeName(dir)
 }
 
-// removeName is remove for the holder of mu. A doubt that stays costs a copy of the log.
-func (d *doubt) removeName(dir vfs.FS) {
+// removeName is remove for the holder of mu. A suspect mark that stays costs a copy of the log.
+func (d *suspectMark) removeName(dir vfs.FS) {
 	if err := dir.Remove(d.name); err == nil || errors.Is(err, fs.ErrNotExist) {
 		d.name = ""
 	}
 }
 
-// Doubts returns the names of all doubts about a log.
-func Doubts(dir vfs.FS, log string) (names []string, err error) {
+// Suspects returns the names of all suspect marks of a log.
+func Suspects(dir vfs.FS, log string) (names []string, err error) {
 	for e, err := range dir.ReadDir(".") {
 		if err != nil {
 			return nil, err
 		}
-		if of, ok := DoubtOf(e.Name()); ok && of == log {
+		if of, ok := SuspectOf(e.Name()); ok && of == log {
 			names = append(names, e.Name())
 		}
 	}
 	return names, nil
 }
 
-// ErrDoubted means that a sync through this descriptor may prove nothing, since the log became longer before it was
+// ErrSuspect means that a sync through this descriptor may prove nothing, since the log became longer before it was
 // opened and no sync has succeeded since, as far as is known. [Log.Replace] helps.
-var ErrDoubted = errors.New("the last sync of another process may have failed")
+var ErrSuspect = errors.New("the last sync of another process may have failed")
 
 // ErrChanged means that a log no longer holds what was read from it: the system dropped what it could not write.
 var ErrChanged = errors.New("the log has changed")
 
 // Cover rewrites the unproven records, once for each descriptor, so that a sync through this descriptor covers them. The
-// caller holds the lock of the context. The error wraps [ErrDoubted], or [ErrChanged] if the log no longer holds what was
+// caller holds the lock of the context. The error wraps [ErrSuspect], or [ErrChanged] if the log no longer holds what was
 // read.
 //
 // Crash order: the bytes do not change. Whichever sectors reach the disk, each holds what it held or should hold.
@@ -207,10 +207,10 @@ func (l *Log) Cover() error {
 	if l.Durable(); l.covered {
 		return nil
 	}
-	if names, err := Doubts(l.dir, l.name); err != nil || len(names) > 0 {
-		return fmt.Errorf("%w: %s: %w", ErrDurability, l.name, cmp.Or(err, ErrDoubted))
+	if names, err := Suspects(l.dir, l.name); err != nil || len(names) > 0 {
+		return fmt.Errorf("%w: %s: %w", ErrDurability, l.name, cmp.Or(err, ErrSuspect))
 	}
-	at := Spot{l.durable.seq, 0}
+	at := Position{l.durable.seq, 0}
 	end := l.durable.end
 	if end == l.end {
 		at = l.at
@@ -226,7 +226,7 @@ func (l *Log) Cover() error {
 		if err != nil {
 			return fmt.Errorf("writing %s: %w", l.name, err)
 		}
-		end, at = end+h.Size(), h.Spot()
+		end, at = end+h.Size(), h.Position()
 	}
 	if end != l.end || at != l.at {
 		return fmt.Errorf("%w: %s", ErrChanged, l.name)
@@ -240,7 +240,7 @@ func (l *Log) Cover() error {
 // closes l.
 //
 // Crash order: until the rename is durable, the old file may be there, with all that was acknowledged. The copy was
-// durable before, and the doubts go last.
+// durable before, and the suspect marks go last.
 func (l *Log) Replace(b Beginning) (*Log, error) {
 	fail := func(err error) (*Log, error) {
 		return nil, fmt.Errorf("%w: cannot replace %s, a sync of which has failed: %w", ErrDurability, l.name, err)
@@ -268,7 +268,7 @@ func (l *Log) Replace(b Beginning) (*Log, error) {
 	if _, err = n.Read(func(Record) error { return nil }, nil); err == nil && n.at != l.at {
 		err = ErrChanged
 	}
-	names, derr := Doubts(l.dir, l.name)
+	names, derr := Suspects(l.dir, l.name)
 	for _, name := range names {
 		if err := l.dir.Remove(name); !errors.Is(err, fs.ErrNotExist) { // whoever left it may have removed it
 			derr = cmp.Or(derr, err)

@@ -29,20 +29,20 @@ type Log struct {
 	f    vfs.File
 	info fs.FileInfo
 
-	from  Spot            // the place from which it goes on
+	from  Position        // the place from which it goes on
 	state json.RawMessage // of the context there; nil if the begin record is damaged
 	begin Beginning       // likewise
 	first int64           // where the first record after the begin record starts
 	torn  bool            // the begin record is, as far as can be told
 
-	at        Spot   // the place after the last record that was read or written
-	end       int64  // where that record ends
-	next      string // the log that continues, from the end record; the log ends with that
-	allocated int64  // the file is known to be preallocated up to here
-	checked   bool   // the space after end is blank, or was when last read
+	at        Position // the place after the last record that was read or written
+	end       int64    // where that record ends
+	next      string   // the log that continues, from the end record; the log ends with that
+	allocated int64    // the file is known to be preallocated up to here
+	checked   bool     // the space after end is blank, or was when last read
 
-	sync  *syncer
-	doubt *doubt
+	sync    *syncer
+	suspect *suspectMark
 
 	durable  recordEnd   // every record up to this one is durable; its end is 0 while the begin record may not be
 	unproven []recordEnd // the records after it
@@ -94,7 +94,7 @@ func Open(dir vfs.FS, name string) (*Log, error) {
 	if err != nil {
 		return nil, err
 	}
-	l := &Log{dir: dir, name: name, f: f, sync: &syncer{}, doubt: &doubt{}}
+	l := &Log{dir: dir, name: name, f: f, sync: &syncer{}, suspect: &suspectMark{}}
 	if l.info, err = f.Stat(); err == nil && !l.info.Mode().IsRegular() {
 		err = fmt.Errorf("%w: %w", ErrDamaged, vfs.ErrNotRegular)
 	}
@@ -155,7 +155,7 @@ func (l *Log) findBeginning(size int64) error {
 	if ok {
 		// A power cut may leave a whole record without the begin record, before a sync covers both. A mark says that one did.
 		damaged, err := r.damaged(0, rec, rec.before())
-		l.from, l.first, l.torn = Spot{rec.before(), rec.Prev}, rec.Off, !damaged
+		l.from, l.first, l.torn = Position{rec.before(), rec.Prev}, rec.Off, !damaged
 		return err
 	}
 	torn, err := r.torn(0, size)
@@ -175,10 +175,10 @@ func (l *Log) Close() error { return l.f.Close() }
 func (l *Log) Name() string { return l.name }
 
 // From returns the place from which the log goes on.
-func (l *Log) From() Spot { return l.from }
+func (l *Log) From() Position { return l.from }
 
 // At returns the place after the last record that was read or written.
-func (l *Log) At() Spot { return l.at }
+func (l *Log) At() Position { return l.at }
 
 // IsTorn reports whether the begin record is missing, and nothing says that it ever was on the disk. Such a log counts where it
 // goes on from the end of another one, whose last chain it has; elsewhere it is blank.
@@ -268,7 +268,7 @@ func (l *Log) take(rec Record, f func(Record) error) error {
 	} else if err := f(rec); err != nil {
 		return err
 	}
-	l.at, l.end = rec.Spot(), rec.Off+rec.Size()
+	l.at, l.end = rec.Position(), rec.Off+rec.Size()
 	l.pass(recordEnd{rec.Seq, l.end}, rec.Mark)
 	return nil
 }

@@ -76,12 +76,12 @@ type Head struct {
 	Sum         uint64 // of the body
 }
 
-// Spot returns the place after the record: after a begin or end record, which has no number of its own, the place before.
-func (h *Head) Spot() Spot {
+// Position returns the place after the record: after a begin or end record, which has no number of its own, the place before.
+func (h *Head) Position() Position {
 	if h.Kind == Begin || h.Kind == End {
-		return Spot{h.Seq, h.Prev}
+		return Position{h.Seq, h.Prev}
 	}
-	return Spot{h.Seq, h.Chain}
+	return Position{h.Seq, h.Chain}
 }
 
 // before returns the number of the record before.

@@ -18,7 +18,7 @@ const secondLog = "log-11111111-2.jsonl"
 // chain reads the logs from the first on, and returns what they show.
 func chain(t *testing.T, dir vfs.FS) (bodies []string, logs int) {
 	t.Helper()
-	name, at := testLog, Spot{}
+	name, at := testLog, Position{}
 	for name != "" {
 		l, err := Open(dir, name)
 		if errors.Is(err, ErrBlank) {
@@ -103,11 +103,11 @@ func TestBeginsAnew(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		l, err := BeginAt(disk, testLog, beginning(`{"n":1}`), Spot{5, 6})
+		l, err := BeginAt(disk, testLog, beginning(`{"n":1}`), Position{5, 6})
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if l.From() != (Spot{5, 6}) || string(l.State()) != `{"n":1}` {
+		if l.From() != (Position{5, 6}) || string(l.State()) != `{"n":1}` {
 			t.Errorf("%s: it goes on from %v with %s", name, l.From(), l.State())
 		}
 	}

@@ -208,7 +208,7 @@ func (r *reader) torn(from, to int64) (bool, error) {
 // records, none of which was acknowledged, and scan ends there. Or there is damage: scan calls gap with the number of
 // lost records and continues. known says that only writers have changed what follows off since it was last read.
 func (r *reader) scan(
-	off int64, at Spot, known bool, f func(Record) error, gap func(lost uint64),
+	off int64, at Position, known bool, f func(Record) error, gap func(lost uint64),
 ) (end int64, clean bool, err error) {
 	if known {
 		r.least = newsWindow
@@ -241,7 +241,7 @@ func (r *reader) scan(
 		if err := f(rec); err != nil {
 			return off, false, err
 		}
-		at = rec.Spot()
+		at = rec.Position()
 		off = rec.Off + rec.Size()
 	}
 }

@@ -78,7 +78,7 @@ func sample(t testing.TB) (content []byte, records []Record, first int64) {
 		t.Fatal(err)
 	}
 	defer dir.Close()
-	l, err := BeginAt(dir, testLog, beginning(`{"n":7}`), Spot{41, 0xfeed})
+	l, err := BeginAt(dir, testLog, beginning(`{"n":7}`), Position{41, 0xfeed})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -111,7 +111,7 @@ func sample(t testing.TB) (content []byte, records []Record, first int64) {
 // readBytes reads a log from a file with the given bytes.
 func readBytes(t testing.TB, content []byte) (records []Record, lost uint64, tail Tail, err error) {
 	f := openBytes(t, content)
-	l := &Log{name: testLog, f: f, sync: &syncer{}, doubt: &doubt{}}
+	l := &Log{name: testLog, f: f, sync: &syncer{}, suspect: &suspectMark{}}
 	if l.info, err = f.Stat(); err != nil {
 		t.Fatal(err)
 	}
@@ -208,7 +208,7 @@ func TestBeginningLost(t *testing.T) {
 	content, written, first := sample(t)
 	content[first-10] ^= 1
 	f := openBytes(t, content)
-	l := &Log{name: testLog, f: f, sync: &syncer{}, doubt: &doubt{}}
+	l := &Log{name: testLog, f: f, sync: &syncer{}, suspect: &suspectMark{}}
 	var err error
 	if l.info, err = f.Stat(); err != nil {
 		t.Fatal(err)
@@ -216,7 +216,7 @@ func TestBeginningLost(t *testing.T) {
 	if err := l.readBeginning(); err != nil {
 		t.Fatal(err)
 	}
-	if l.State() != nil || l.From() != (Spot{41, written[0].Prev}) {
+	if l.State() != nil || l.From() != (Position{41, written[0].Prev}) {
 		t.Errorf("it goes on from %v with state %s", l.From(), l.State())
 	}
 }

@@ -61,7 +61,7 @@ func (l *Log) cutTail(keep func(tail []byte) error) error {
 		return err
 	}
 	blank := blankSpace(space(l.end))
-	l.leaveDoubt()
+	l.markSuspect()
 	if _, err := l.f.WriteAt(blank, l.end); err != nil {
 		return err
 	}
@@ -97,7 +97,7 @@ func (l *Log) isFull(end int64) bool {
 // the context, has called Prepare, and acknowledges nothing before SyncTo(end) returns nil. With group the items belong
 // together: all of them are written, or none. Otherwise err may come with the first ones.
 //
-// Crash order: with durably, there is a doubt before the file becomes longer, until a sync has succeeded. A failed write
+// Crash order: with durably, there is a suspect mark before the file becomes longer, until a sync has succeeded. A failed write
 // is cut off at once, so that the next record follows a whole one. The cut touches nothing that was synced. If the cut
 // fails, no sync of this log succeeds any more, and the next writer replaces it.
 func (l *Log) Write(items []Item, group, durably bool) (written []Record, end int64, err error) {
@@ -115,7 +115,7 @@ func (l *Log) Write(items []Item, group, durably bool) (written []Record, end in
 	}
 	for i := range records {
 		r := &records[i]
-		l.at, l.end = r.Spot(), r.Off+r.Size()
+		l.at, l.end = r.Position(), r.Off+r.Size()
 		l.pass(recordEnd{r.Seq, l.end}, r.Mark)
 	}
 	if err != nil {
@@ -146,7 +146,7 @@ func (l *Log) encode(items []Item, group bool) (records []Record, b []byte) {
 		off := l.end + int64(len(b))
 		b = appendRecord(b, &h, it.Body)
 		records = append(records, Record{h, off, it.Body})
-		at = h.Spot()
+		at = h.Position()
 	}
 	return records, b
 }
@@ -156,7 +156,7 @@ func (l *Log) write(b []byte, durably bool) (n int, err error) {
 	size := len(b)
 	if end := l.end + int64(size); l.isFull(end) { // a log without blank space after its last record counts as cut short
 		if durably {
-			l.leaveDoubt()
+			l.markSuspect()
 		}
 		b = append(b, blankSpace(space(end))...)
 	}
@@ -175,7 +175,7 @@ func (l *Log) cutBack() {
 	if err := l.cut(l.end); err != nil {
 		l.sync.fail(err)
 	} else if l.end < before && l.sync.covers(l.end) {
-		l.doubt.remove(l.dir) // the file is not longer; a full disk may have no room for a copy
+		l.suspect.remove(l.dir) // the file is not longer; a full disk may have no room for a copy
 	}
 	_, _ = l.f.WriteAt([]byte{'\n'}, l.end)
 }
@@ -214,7 +214,7 @@ func (l *Log) EndWith(next string) error {
 // none. The record becomes durable with the next one. The caller holds the lock of the context.
 //
 // Crash order: nothing in the log was acknowledged. Whatever a crash leaves of the record, the next writer begins anew.
-func BeginAt(dir vfs.FS, name string, b Beginning, at Spot) (*Log, error) {
+func BeginAt(dir vfs.FS, name string, b Beginning, at Position) (*Log, error) {
 	record, err := b.encode(at)
 	if err != nil {
 		return nil, err
@@ -232,7 +232,7 @@ func BeginAt(dir vfs.FS, name string, b Beginning, at Spot) (*Log, error) {
 
 func begin(dir vfs.FS, name string, record []byte) error {
 	content := append(bytes.Clone(record), blankSpace(space(int64(len(record))))...)
-	doubts, err := Doubts(dir, name)
+	suspects, err := Suspects(dir, name)
 	if err != nil {
 		return err
 	}
@@ -240,7 +240,7 @@ func begin(dir vfs.FS, name string, record []byte) error {
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
-	if err == nil && len(doubts) == 0 && info.Mode().IsRegular() && info.Size() > int64(len(record)) {
+	if err == nil && len(suspects) == 0 && info.Mode().IsRegular() && info.Size() > int64(len(record)) {
 		l, err := openBlank(dir, name)
 		if err == nil {
 			_, err = l.WriteAt(record, 0)
@@ -256,8 +256,8 @@ func begin(dir vfs.FS, name string, record []byte) error {
 	if err := dir.SyncDir("."); err != nil {
 		return err
 	}
-	for _, doubt := range doubts {
-		if err := dir.Remove(doubt); err != nil && !errors.Is(err, fs.ErrNotExist) {
+	for _, name := range suspects {
+		if err := dir.Remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 	}
@@ -269,7 +269,7 @@ func begin(dir vfs.FS, name string, record []byte) error {
 //
 // Crash order: nobody knows of the context yet.
 func Start(dir vfs.FS, name string, b Beginning, items []Item) error {
-	record, err := b.encode(Spot{})
+	record, err := b.encode(Position{})
 	if err != nil {
 		return err
 	}

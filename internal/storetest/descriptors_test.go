@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/checking"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/held"
+	"github.com/ctxdir/ctxdir/internal/handles"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -85,7 +85,7 @@ func TestDescriptorsStay(t *testing.T) {
 func TestDescriptorsBounded(t *testing.T) {
 	ctx := context.Background()
 	c, _ := kit.NewContext(t, engine.WithSealBytes(-1))
-	const branches = 5 * held.MaxOpen
+	const branches = 5 * handles.MaxOpen
 	for i := range branches {
 		kit.Fill(t, kit.Must[*engine.Branch](t)(c.NewBranch(ctx, fmt.Sprintf("branch %d", i))), 1)
 	}
@@ -98,7 +98,7 @@ func TestDescriptorsBounded(t *testing.T) {
 			kit.Must[json.RawMessage](t)(m.Body(ctx))
 		}
 	}
-	if opened := kit.Descriptors(t) - before; opened > 2*held.MaxOpen+8 { // folders, two each, and what the context itself needs
+	if opened := kit.Descriptors(t) - before; opened > 2*handles.MaxOpen+8 { // folders, two each, and what the context itself needs
 		t.Errorf("%d descriptors more", opened)
 	}
 }

@@ -164,7 +164,7 @@ func TestNewerMessageFile(t *testing.T) {
 			}
 			kinds[string(f.Kind)]++
 		}
-		if len(kinds) != 2 || kinds["message-unreadable"] != 1 || kinds["stray"] != 1 {
+		if len(kinds) != 2 || kinds["message-unreadable"] != 1 || kinds["unknown-file"] != 1 {
 			t.Errorf("found %v", kinds)
 		}
 		for r, err := range checking.Repair(ctx, s, nil, checking.Options{Adopt: true}) {

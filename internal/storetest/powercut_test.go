@@ -163,7 +163,7 @@ func cutEverywhere(t *testing.T, seeds int, opts ...engine.Option) (states int) 
 // TestWorkloadRepeats: the workload does the same to the disk each time.
 func TestWorkloadRepeats(t *testing.T) {
 	ids := regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|log-[0-9a-f]{8}|-[0-9a-f]{8}\.zst|` +
-		`\.[0-9a-f]{1,16}(\.tmp|\.doubt| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
+		`\.[0-9a-f]{1,16}(\.tmp|\.suspect| |$)|[0-9]+\+[0-9]+|ID[0-9]+`)
 	var first []string
 	for range 5 {
 		disk := crashfs.New()

@@ -23,7 +23,7 @@ func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {
 	if err := removeFolders(c, cut); err != nil {
 		return err
 	}
-	if err := trashStrays(c); err != nil {
+	if err := trashUnlinked(c); err != nil {
 		return err
 	}
 	if err := c.Dir.FS.SyncDir(ctxfolder.Segments); err != nil && !errors.Is(err, fs.ErrNotExist) {
@@ -39,18 +39,18 @@ func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {
 	return err
 }
 
-// trashStrays moves logs and segments of another history to the trash. It fails if the history is damaged: then they may
+// trashUnlinked moves logs and segments of another history to the trash. It fails if the history is damaged: then they may
 // be part of it.
-func trashStrays(c *engine.Context) error {
-	strays, err := c.Index.Tidy()
-	if err != nil || len(strays) == 0 {
+func trashUnlinked(c *engine.Context) error {
+	unlinked, err := c.Index.Tidy()
+	if err != nil || len(unlinked) == 0 {
 		return err
 	}
 	problems, err := c.Index.Problems()
 	if err == nil && len(problems) > 0 {
 		err = fmt.Errorf("%w: %s; run a repair first", engine.ErrDamaged, problems[0].String())
 	}
-	for _, path := range strays {
+	for _, path := range unlinked {
 		if err == nil {
 			err = c.Dir.SetAside(path)
 		}

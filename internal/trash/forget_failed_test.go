@@ -42,8 +42,8 @@ func TestForgetAfterFailure(t *testing.T) {
 		failed = errors.Join(failed, err)
 	}
 	disk.Fail(nil)
-	if !errors.Is(failed, syscall.EIO) || !slices.Contains(forgotten, c.ID()) || s.IsForgetting() {
-		t.Errorf("%v; forgotten %v, note %v", failed, forgotten, s.IsForgetting())
+	if !errors.Is(failed, syscall.EIO) || !slices.Contains(forgotten, c.ID()) || s.IsErasing() {
+		t.Errorf("%v; forgotten %v, note %v", failed, forgotten, s.IsErasing())
 	}
 	kit.Check(t, c.Close(), s.Close())
 }

@@ -224,7 +224,7 @@ func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) erro
 		return nil
 	}
 	t.bytes = t.Size() // the result says what was freed
-	err := x.s.BeginForgetting(t.Item.Context)
+	err := x.s.BeginErasure(t.Item.Context)
 	switch {
 	case t.Unread: // it may be a context, with more to remove than its folder
 		err = t.Problem

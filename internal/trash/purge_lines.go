@@ -40,9 +40,9 @@ func (x *removal) purgeLines(ctx context.Context, c *engine.Context, chosen func
 	if err != nil {
 		return err
 	}
-	doomed, err := doomedMessages(ctx, c, m, cut)
+	purged, err := purgedMessages(ctx, c, m, cut)
 	if err == nil {
-		err = c.Store.BeforeCut(ctx, c.Dir.ID, doomed)
+		err = c.Store.BeforeCut(ctx, c.Dir.ID, purged)
 	}
 	if err != nil {
 		return err
@@ -100,35 +100,35 @@ func endLines(c *engine.Context, m *engine.Metadata, goes map[uuid.UUID]bool) (c
 	return cut, nil
 }
 
-// doomedMessages returns the messages that a purge removes: those of lines that are cut, unless m, the metadata after it,
+// purgedMessages returns the messages that a purge removes: those of lines that are cut, unless m, the metadata after it,
 // shows a message of the same id. It returns none if no branch of the context has a kind, and no removed line that stays has
 // or may have one: then nothing was made from them.
-func doomedMessages(ctx context.Context, c *engine.Context, m *engine.Metadata, cut []ctxfolder.CutLine) ([]uuid.UUID, error) {
+func purgedMessages(ctx context.Context, c *engine.Context, m *engine.Metadata, cut []ctxfolder.CutLine) ([]uuid.UUID, error) {
 	hasKind := func(b ctxfolder.Branch) bool { return b.Extra.Text(ctxfolder.BranchKind) != "" }
 	mayHaveKind := func(r ctxfolder.Removed) bool { return r.Why == branch.WhyUnnamed || hasKind(r.Branch) }
 	if !slices.ContainsFunc(m.Branches, hasKind) && !slices.ContainsFunc(m.Removed, mayHaveKind) {
 		return nil, nil
 	}
-	doomed := map[uuid.UUID]bool{}
+	purged := map[uuid.UUID]bool{}
 	for _, l := range cut {
 		for e, err := range c.Index.All(ctx, l.Line, l.From, math.MaxInt64) {
 			if err != nil {
 				return nil, err
 			}
-			doomed[e.ID] = true
+			purged[e.ID] = true
 		}
 	}
 	reach := branch.Reach(m)
-	for i := 0; i < len(m.Lines) && len(doomed) > 0; i++ {
+	for i := 0; i < len(m.Lines) && len(purged) > 0; i++ {
 		l := &m.Lines[i]
 		for e, err := range c.Index.All(ctx, l.ID, l.Base, reach[l.ID]) {
 			if err != nil {
 				return nil, err
 			}
-			delete(doomed, e.ID)
+			delete(purged, e.ID)
 		}
 	}
-	return slices.Collect(maps.Keys(doomed)), nil
+	return slices.Collect(maps.Keys(purged)), nil
 }
 
 // removeViews removes the files of messages beyond the end of a line, durably, unless the line was not cut. A file of

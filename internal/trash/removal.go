@@ -73,7 +73,7 @@ func (x *removal) refer(sum blob.Sum) { x.blobs[sum] = true }
 // begin writes erasing.json before something is removed from a context that referred to some payloads. It takes over what an
 // interrupted purge left there: the end of this one removes the note of both.
 func (x *removal) begin(fsys vfs.FS, id uuid.UUID, sums map[blob.Sum]bool, cut ...ctxfolder.CutLine) error {
-	if err := x.s.BeginForgetting(id); err != nil {
+	if err := x.s.BeginErasure(id); err != nil {
 		return err
 	}
 	r := x.in(id)
@@ -322,7 +322,7 @@ func (x *removal) removeNote(id uuid.UUID) error {
 
 // forget removes what was purged from the folder of derived data, whatever error ended the purge.
 func (x *removal) forget(ctx context.Context, err error) error {
-	return errors.Join(err, x.s.EndForgetting(context.WithoutCancel(ctx), slices.Collect(maps.Keys(x.lost))...))
+	return errors.Join(err, x.s.EndErasure(context.WithoutCancel(ctx), slices.Collect(maps.Keys(x.lost))...))
 }
 
 // clean makes the removals in trash folders durable, and removes the contexts that lost something from the summaries.

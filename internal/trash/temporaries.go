@@ -66,7 +66,7 @@ func clearNames(fsys vfs.FS, folder string, has func(name string) bool) error {
 // Editors put other files with a dot beside a message.
 func IsTemporary(name string) bool {
 	rest, dot := strings.CutPrefix(name, ".")
-	if _, doubt := journal.DoubtOf(name); !dot || doubt {
+	if _, suspect := journal.SuspectOf(name); !dot || suspect {
 		return false
 	}
 	for _, start := range []string{ctxfolder.MetadataFile, ctxfolder.IndexFile, ctxfolder.ErasingFile, "log-", "segment."} {

@@ -10,15 +10,15 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 )
 
-// A write makes the log longer; before its sync, the next write fails. The doubt about the first one goes.
+// A write makes the log longer; before its sync, the next write fails. The suspect mark of the first one goes.
 func TestDoubtOfEarlierWrite(t *testing.T) {
 	b := newBench(t, 9)
 	b.ix.opts.Full = 1 << 30
 	must(t, b.commit())
-	doubts := func() (n int) {
+	suspects := func() (n int) {
 		for e, err := range b.disk.ReadDir(".") {
 			must(t, err)
-			if strings.HasSuffix(e.Name(), ".doubt") {
+			if strings.HasSuffix(e.Name(), ".suspect") {
 				n++
 			}
 		}
@@ -30,8 +30,8 @@ func TestDoubtOfEarlierWrite(t *testing.T) {
 	must(t, b.ix.Prepare())
 	first := b.ix.Append([]journal.Item{note(100 << 10)}, true)
 	must(t, first.Err)
-	if doubts() != 1 {
-		t.Fatal("no doubt")
+	if suspects() != 1 {
+		t.Fatal("no suspect mark")
 	}
 	b.disk.Fail(func(op crashfs.Op) error {
 		if op.Kind == crashfs.KindWrite && op.Size > 1000 {
@@ -44,7 +44,7 @@ func TestDoubtOfEarlierWrite(t *testing.T) {
 		t.Fatal("it was written")
 	}
 	b.disk.Fail(nil)
-	if doubts() != 1 {
+	if suspects() != 1 {
 		t.Error("the log is longer than what a sync proved, and nothing says so")
 	}
 	must(t, first.Wait())

@@ -1,5 +1,5 @@
-// Package held keeps frequently used files and folders open, up to a limit.
-package held
+// Package handles keeps frequently used files and folders open, up to a limit.
+package handles
 
 import (
 	"io"

@@ -11,21 +11,21 @@ import (
 	"github.com/google/uuid"
 )
 
-// forgettingFile is in [DerivedFolder] while messages are removed for good. If the process that made it is gone, files
+// erasureFile is in [DerivedFolder] while messages are removed for good. If the process that made it is gone, files
 // of the folder may repeat what the store has lost.
-const forgettingFile = DerivedFolder + "/forgetting"
+const erasureFile = DerivedFolder + "/erasing"
 
-// BeginForgetting notes that messages of contexts are about to be lost for good, until [Store.EndForgetting]. If the
-// process ends in between, the next one removes [DerivedFolder]: see [Store.FinishForgetting]. The caller holds
+// BeginErasure notes that messages of contexts are about to be lost for good, until [Store.EndErasure]. If the
+// process ends in between, the next one removes [DerivedFolder]: see [Store.FinishErasure]. The caller holds
 // [CollectionLock].
 //
 // Crash order: the note is durable before the first removal.
-func (s *Store) BeginForgetting(contexts ...uuid.UUID) error {
+func (s *Store) BeginErasure(contexts ...uuid.UUID) error {
 	s.derived.lose(contexts)
 	if s.derived.noted.Load() {
 		return nil
 	}
-	f, err := s.FS.OpenFile(forgettingFile, os.O_CREATE|os.O_WRONLY)
+	f, err := s.FS.OpenFile(erasureFile, os.O_CREATE|os.O_WRONLY)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil // there is no folder
 	}
@@ -38,9 +38,9 @@ func (s *Store) BeginForgetting(contexts ...uuid.UUID) error {
 	return s.removeDerived() // the disk may be full
 }
 
-// EndForgetting removes contexts from [DerivedFolder], those given to [Store.BeginForgetting] included, even if their
+// EndErasure removes contexts from [DerivedFolder], those given to [Store.BeginErasure] included, even if their
 // removal failed halfway. Then it removes the note.
-func (s *Store) EndForgetting(ctx context.Context, contexts ...uuid.UUID) error {
+func (s *Store) EndErasure(ctx context.Context, contexts ...uuid.UUID) error {
 	if contexts = s.derived.losses(contexts); len(contexts) > 0 {
 		if err := s.ForgetDerived(ctx, contexts...); err != nil {
 			return err
@@ -49,17 +49,17 @@ func (s *Store) EndForgetting(ctx context.Context, contexts ...uuid.UUID) error 
 	if !s.derived.noted.Swap(false) {
 		return nil
 	}
-	err := s.FS.Remove(forgettingFile)
+	err := s.FS.Remove(erasureFile)
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
 	return err
 }
 
-// FinishForgetting removes [DerivedFolder] if a process ended while it removed messages for good. It returns at once if
+// FinishErasure removes [DerivedFolder] if a process ended while it removed messages for good. It returns at once if
 // a removal is running.
-func (s *Store) FinishForgetting() error {
-	if s.ReadOnly || !s.IsForgetting() {
+func (s *Store) FinishErasure() error {
+	if s.ReadOnly || !s.IsErasing() {
 		return nil
 	}
 	lock := s.FS.Lock(CollectionLock)
@@ -68,15 +68,15 @@ func (s *Store) FinishForgetting() error {
 		return err
 	}
 	defer lock.Release()
-	if !s.IsForgetting() {
+	if !s.IsErasing() {
 		return nil
 	}
 	return s.removeDerived()
 }
 
-// IsForgetting reports whether messages are removed for good, or such a removal was interrupted.
-func (s *Store) IsForgetting() bool {
-	_, err := s.FS.Lstat(forgettingFile)
+// IsErasing reports whether messages are removed for good, or such a removal was interrupted.
+func (s *Store) IsErasing() bool {
+	_, err := s.FS.Lstat(erasureFile)
 	return err == nil
 }
 
@@ -86,7 +86,7 @@ func (s *Store) removeDerived() error {
 		if err != nil {
 			break // no folder
 		}
-		if e.Name() == path.Base(forgettingFile) {
+		if e.Name() == path.Base(erasureFile) {
 			continue
 		}
 		if err := vfs.RemoveAll(s.FS, DerivedFolder+"/"+e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
