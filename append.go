@@ -1,8 +1,10 @@
 package ctxdir
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
+	"fmt"
 	"io"
 	"time"
 
@@ -37,6 +39,22 @@ type Attachment struct {
 	MediaType string // in UTF-8; empty when unknown
 	Prefix    string // the text before the base64, in UTF-8, such as "data:image/png;base64,"
 	Open      func() (io.ReadCloser, error)
+}
+
+// NewDraft makes a draft of a Go value: its JSON, as [json.Marshal] makes it, but without escapes of <, > and &. It fails
+// with [ErrInvalid] if v has no JSON, or none that is an object.
+func NewDraft(v any) (Draft, error) {
+	var b bytes.Buffer
+	enc := json.NewEncoder(&b)
+	enc.SetEscapeHTML(false)
+	err := enc.Encode(v)
+	if body := bytes.TrimSpace(b.Bytes()); err == nil && !bytes.HasPrefix(body, []byte("{")) {
+		err = fmt.Errorf("the JSON of a %T is no object", v)
+	}
+	if err != nil {
+		return Draft{}, &Error{Op: "make a draft", Err: fmt.Errorf("%w: %w", ErrInvalid, err)}
+	}
+	return Draft{Body: bytes.TrimSpace(b.Bytes())}, nil
 }
 
 func (d *Draft) engine() engine.Draft {

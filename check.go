@@ -11,11 +11,24 @@ import (
 	"github.com/google/uuid"
 )
 
+// FindingKind is the kind of a finding; docs/RELIABILITY.md lists the kinds.
+type FindingKind string
+
+// Severity says how bad a finding is.
+type Severity string
+
+// The severities of findings.
+const (
+	SeverityError   Severity = "error"
+	SeverityWarning Severity = "warning"
+	SeverityInfo    Severity = "info"
+)
+
 // Finding is a problem that a check found, or that a repair mended.
 type Finding struct {
 	Context    uuid.UUID
-	Kind       string    // docs/RELIABILITY.md lists the kinds
-	Severity   string    // "error", "warning" or "info"
+	Kind       FindingKind
+	Severity   Severity
 	Path       string    // relative to the store; empty if the finding is not about a single file
 	ID         uuid.UUID // of the message
 	Detail     string    // what is wrong, or what the repair did
@@ -83,7 +96,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 	}
 	options := checking.Options{ReadData: o.ReadData, Progress: progressOf(o.Progress)}
 	return each(checking.Check(ctx, s.e, ids, options), func(f integrity.Finding) Finding {
-		return Finding{f.Context, string(f.Kind), string(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
+		return Finding{f.Context, FindingKind(f.Kind), Severity(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
 	})
 }
 
@@ -101,7 +114,7 @@ func (s *Store) Repair(ctx context.Context, o RepairOptions) ([]Finding, error) 
 }
 
 func repaired(r integrity.Repaired) Finding {
-	return Finding{Context: r.Context, Kind: string(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
+	return Finding{Context: r.Context, Kind: FindingKind(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
 }
 
 // RepairStore rewrites the store's own file, ctxdir.json, if it is damaged or missing. It takes the id from the
@@ -113,5 +126,5 @@ func RepairStore(dir string, opts ...Option) ([]Finding, error) {
 	if err != nil || done == "" {
 		return nil, wrap(err)
 	}
-	return []Finding{{Kind: string(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
+	return []Finding{{Kind: FindingKind(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
 }

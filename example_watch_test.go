@@ -15,9 +15,9 @@ func follow(ctx context.Context, c *ctxdir.Context, from uint64, show func(ctxdi
 		return from, err
 	}
 	defer w.Close()
-	for e, err := range w.Events(ctx) {
-		if err != nil {
-			return from, err // the watcher could continue; this program looks at the context first
+	for e := range w.Events(ctx) {
+		if e.Kind == ctxdir.EventProblem {
+			return from, e.Problem // the watcher could continue; this program looks at the context first
 		}
 		more := show(e)
 		if e.Seq > 0 && !e.More {
@@ -55,11 +55,8 @@ func ExampleContext_Watch() {
 	must(theirs.Active().Append(ctx, ctxdir.Draft{Body: said("assistant", "Left.")}))
 	w := must(c.Watch(ctx, from))
 	defer w.Close()
-	for e, err := range w.Pending(ctx) {
+	for e := range w.Pending(ctx) {
 		show(e)
-		if err != nil {
-			fmt.Println(err)
-		}
 	}
 	// Output:
 	// main 0 {"role":"user","content":"Which way?"}
@@ -74,9 +71,9 @@ func everything(ctx context.Context, s *ctxdir.Store, show func(ctxdir.Event)) e
 		return err
 	}
 	defer w.Close()
-	for e, err := range w.Events(ctx) {
-		if err != nil {
-			fmt.Println("a context has a problem:", err)
+	for e := range w.Events(ctx) {
+		if e.Kind == ctxdir.EventProblem {
+			fmt.Printf("context %s: %v\n", e.Context, e.Problem)
 			continue
 		}
 		show(e)

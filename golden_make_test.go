@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -41,7 +42,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("sealed")
 		for range 4 {
 			g.fill(c, "main", 8)
-			g.do(c.Seal(g.Context()))
+			g.do(c.Admin().Seal(g.Context()))
 		}
 		g.fill(c, "main", 3)
 	},
@@ -49,7 +50,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("merged")
 		for range 10 {
 			g.fill(c, "main", 2)
-			g.do(c.Seal(g.Context()))
+			g.do(c.Admin().Seal(g.Context()))
 		}
 	},
 	"archived": func(g *golden) {
@@ -195,7 +196,7 @@ var goldenStates = map[string]func(g *golden){
 	"damaged-segment": func(g *golden) {
 		c := g.new("damaged segment")
 		g.fill(c, "main", 6)
-		g.do(c.Seal(g.Context()))
+		g.do(c.Admin().Seal(g.Context()))
 		g.fill(c, "main", 1)
 		g.damage(c, "segments/*", "message 2")
 	},
@@ -236,7 +237,7 @@ func (g *golden) fill(c *ctxdir.Context, branch string, n int) {
 // viewed fills a context with messages that have their files.
 func (g *golden) viewed(c *ctxdir.Context, n int) []*ctxdir.Message {
 	g.fill(c, "main", n)
-	g.do(c.Seal(g.Context()))
+	g.do(c.Admin().Seal(g.Context()))
 	return must(c.Active().Range(g.Context(), 0, ctxdir.End))
 }
 
@@ -288,7 +289,7 @@ func TestMakeGoldenStores(t *testing.T) {
 		t.Run(state, func(t *testing.T) {
 			dir := t.TempDir()
 			g := &golden{T: t, dir: filepath.Join(dir, "STORE")}
-			g.s = must(ctxdir.Init(g.dir, ctxdir.WithFilesOnReturn())) // no file comes while the store is copied
+			g.s = must(ctxdir.Init(g.dir, knobs.FilesOnReturn())) // no file comes while the store is copied
 			defer g.s.Close()
 			make(g)
 			out := t.TempDir()

@@ -93,7 +93,7 @@ func showStore(t *testing.T, s *ctxdir.Store) shownStore {
 				t.Fatal(err)
 			}
 			if strings.Contains(item.Path, "/trash/") {
-				sc.Trash = append(sc.Trash, item.Kind)
+				sc.Trash = append(sc.Trash, string(item.Kind))
 			} else {
 				sc.Lines = append(sc.Lines, item.Name)
 			}
@@ -225,7 +225,7 @@ func withFindings(t *testing.T, s *ctxdir.Store, shown shownStore) shownStore {
 			t.Fatal(err)
 		}
 		c := shown[titles[f.Context]]
-		c.Findings = append(c.Findings, f.Severity+" "+f.Kind)
+		c.Findings = append(c.Findings, string(f.Severity)+" "+string(f.Kind))
 		slices.Sort(c.Findings)
 		shown[titles[f.Context]] = c
 	}
@@ -253,7 +253,7 @@ func goOn(t *testing.T, c *ctxdir.Context, want shownStore, damaged bool) {
 		}
 		want[title].Branches[name] = append(messages, shownMessage{Position: at.Position, ID: at.ID.String(), Role: "user", Body: string(body)})
 	}
-	if err := c.Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
+	if err := c.Admin().Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
 		t.Error(err)
 	}
 }

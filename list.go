@@ -8,12 +8,15 @@ import (
 	"github.com/ctxdir/ctxdir/internal/listing"
 )
 
-// Orders of a list, for [ListOptions].
+// ListOrder is an order of a list.
+type ListOrder string
+
+// The orders of a list.
 const (
-	OrderUpdated = listing.OrderUpdated // most recently changed first
-	OrderCreated = listing.OrderCreated // newest first
-	OrderSize    = listing.OrderSize    // largest first
-	OrderTitle   = listing.OrderTitle   // by the alphabet, without regard to case
+	OrderUpdated ListOrder = listing.OrderUpdated // most recently changed first
+	OrderCreated ListOrder = listing.OrderCreated // newest first
+	OrderSize    ListOrder = listing.OrderSize    // largest first
+	OrderTitle   ListOrder = listing.OrderTitle   // by the alphabet, without regard to case
 )
 
 // ListOptions select contexts for [Store.List] and order them. The zero value lists all contexts without a kind, the
@@ -27,9 +30,9 @@ type ListOptions struct {
 	Since  time.Time         // changed at this time or later
 	Until  time.Time         // changed before this time
 
-	Order   string // [OrderUpdated], [OrderCreated], [OrderSize] or [OrderTitle]; empty for OrderUpdated
-	Reverse bool   // the other way round
-	Limit   int    // at most so many contexts; 0 for all
+	Order   ListOrder // empty for [OrderUpdated]
+	Reverse bool      // the other way round
+	Limit   int       // at most so many contexts; 0 for all
 	// Cursor continues an earlier list after the context whose [Summary].Cursor it is. Order and Reverse must be those of
 	// the earlier list. Contexts that are created, changed or removed meanwhile move no others.
 	Cursor string
@@ -43,5 +46,8 @@ type ListOptions struct {
 // of any process that makes a context meet the conditions is seen by the next list; an edit of metadata.json by hand,
 // within ten seconds.
 func (s *Store) List(ctx context.Context, o ListOptions) iter.Seq2[Summary, error] {
-	return each(s.lists.List(ctx, listing.ListOptions(o)), summary)
+	return each(s.lists.List(ctx, listing.ListOptions{
+		Labels: o.Labels, Kind: o.Kind, Title: o.Title, Model: o.Model, Tool: o.Tool, Since: o.Since, Until: o.Until,
+		Order: string(o.Order), Reverse: o.Reverse, Limit: o.Limit, Cursor: o.Cursor,
+	}), summary)
 }

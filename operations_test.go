@@ -7,7 +7,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
@@ -151,24 +150,17 @@ func TestPurge(t *testing.T) {
 		}
 		return n
 	}
-	these := func(ids []uuid.UUID, o ctxdir.PurgeOptions) func() ([]ctxdir.TrashItem, error) {
-		return func() ([]ctxdir.TrashItem, error) { return s.PurgeItems(t.Context(), ids, o) }
-	}
-	older := func(age time.Duration, o ctxdir.PurgeOptions) func() ([]ctxdir.TrashItem, error) {
-		return func() ([]ctxdir.TrashItem, error) { return s.PurgeOlder(t.Context(), age, o) }
-	}
-	dry := ctxdir.PurgeOptions{DryRun: true}
 	for i, step := range []struct {
-		purge      func() ([]ctxdir.TrashItem, error)
+		purge      ctxdir.PurgeOptions
 		done, left int
 	}{
-		{these(items[:1], dry), 1, 3},
-		{these(items[:1], ctxdir.PurgeOptions{}), 1, 2},
-		{older(1<<50, ctxdir.PurgeOptions{}), 0, 2},
-		{older(0, dry), 2, 2},
-		{older(0, ctxdir.PurgeOptions{}), 2, 0},
+		{ctxdir.PurgeOptions{Items: items[:1], DryRun: true}, 1, 3},
+		{ctxdir.PurgeOptions{Items: items[:1]}, 1, 2},
+		{ctxdir.PurgeOptions{Age: 1 << 50}, 0, 2},
+		{ctxdir.PurgeOptions{All: true, DryRun: true}, 2, 2},
+		{ctxdir.PurgeOptions{All: true}, 2, 0},
 	} {
-		done, err := step.purge()
+		done, err := s.Purge(t.Context(), step.purge)
 		if n := left(); err != nil || n != step.left || len(done) != step.done {
 			t.Errorf("step %d: %d done, %d left, wanted %d and %d; %v", i, len(done), n, step.done, step.left, err)
 		}

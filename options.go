@@ -41,10 +41,6 @@ func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTime
 // WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
 func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
 
-// WithSealBytes sets the length of a log, in bytes, at which another one begins, so that the first is sealed. The default
-// is 1 MiB. With a negative length only [Context.Seal] seals.
-func WithSealBytes(bytes int64) Option { return option(engine.WithSealBytes(bytes)) }
-
 // WithTextThreshold sets the threshold, in bytes: a text of at least this length moves to a blob. 0 moves every string,
 // a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64 of 256 bytes
 // or more) always moves. [Init] writes the threshold into the settings of a new store; with [Open] it applies to this
@@ -55,10 +51,6 @@ func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThresh
 func WithoutMigration() Option {
 	return option(engine.OpenLegacy(migrate.View))
 }
-
-// WithFilesOnReturn makes an append return only when its message files exist. By default they follow a moment later:
-// see [Context.Flush].
-func WithFilesOnReturn() Option { return option(engine.WithFiles(engine.FilesOnReturn)) }
 
 // WithReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are
 // then in the system's temporary folder.

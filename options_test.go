@@ -47,8 +47,10 @@ func TestZeroOptions(t *testing.T) {
 		"two grace periods":    only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: time.Hour, NoGrace: true})),
 		"negative grace":       only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: -1})),
 		"erase nothing":        only(s.Erase(ctx, id, nil, ctxdir.EraseOptions{})),
-		"purge nothing":        only(s.PurgeItems(ctx, nil, ctxdir.PurgeOptions{})),
-		"negative age":         only(s.PurgeOlder(ctx, -1, ctxdir.PurgeOptions{})),
+		"purge nothing":        only(s.Purge(ctx, ctxdir.PurgeOptions{})),
+		"purge items and all":  only(s.Purge(ctx, ctxdir.PurgeOptions{Items: []uuid.UUID{id}, All: true})),
+		"purge all of an age":  only(s.Purge(ctx, ctxdir.PurgeOptions{Age: time.Hour, All: true})),
+		"negative age":         only(s.Purge(ctx, ctxdir.PurgeOptions{Age: -1})),
 		"append to shared":     only(c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WithShared())),
 		"batch to shared":      only(c.Active().AppendBatch(ctx, nil, ctxdir.WithShared())),
 		"update at a position": c.Update(ctx, func(*ctxdir.Metadata) error { return nil }, ctxdir.WithPosition(99)),
@@ -94,7 +96,7 @@ func TestZeroOptions(t *testing.T) {
 	if _, err := s.Remove(ctx, empty.ID()); err != nil {
 		t.Fatal(err)
 	}
-	if done, err := s.PurgeOlder(ctx, 0, ctxdir.PurgeOptions{}); err != nil || len(done) != 1 || !done[0].Purged {
+	if done, err := s.Purge(ctx, ctxdir.PurgeOptions{All: true}); err != nil || len(done) != 1 || !done[0].Purged {
 		t.Errorf("%v, %v", done, err)
 	}
 	if kept, err := s.Settings(); err != nil || kept.StorageMode != "" && kept.StorageMode != ctxdir.StorageLocal {

@@ -14,11 +14,24 @@ import (
 	"github.com/google/uuid"
 )
 
+// TrashKind is the kind of a trash item.
+type TrashKind string
+
+// The kinds of trash items.
+const (
+	TrashContext TrashKind = "context"
+	TrashLine    TrashKind = "line"    // what a branch showed before it was rewound or removed
+	TrashVersion TrashKind = "version" // of a message
+	TrashBlobs   TrashKind = "blobs"
+	TrashTail    TrashKind = "tail"    // the torn end of a log
+	TrashDamaged TrashKind = "damaged" // a file that a repair replaced
+)
+
 // TrashItem is an item in a trash, or what an operation moved to a trash or purged from it.
 type TrashItem struct {
-	ID        uuid.UUID // for [Store.Restore] and [Store.PurgeItems]; uuid.Nil for a trash that cannot be read
+	ID        uuid.UUID // for [Store.Restore] and [Store.Purge]; uuid.Nil for a trash that cannot be read
 	Context   uuid.UUID // uuid.Nil for blobs
-	Kind      string    // "context", "line", "version", "blobs", "tail" or "damaged"; empty if it is unknown
+	Kind      TrashKind // empty if it is unknown
 	Name      string    // of the removed data: the name of a branch or a file
 	Path      string    // relative to the store
 	Bytes     int64     // size of the files
@@ -39,7 +52,8 @@ type RemovedLine struct {
 
 func trashItem(e engine.TrashItem) TrashItem {
 	return TrashItem{
-		ID: e.Item, Context: e.Context, Kind: e.Kind, Name: e.Name, Path: e.Path, Bytes: e.Bytes, Reason: e.Reason, RemovedAt: e.RemovedAt,
+		ID: e.Item, Context: e.Context, Kind: TrashKind(e.Kind), Name: e.Name, Path: e.Path, Bytes: e.Bytes,
+		Reason: e.Reason, RemovedAt: e.RemovedAt,
 		Problem: wrap(e.Problem), Line: (*RemovedLine)(e.Line),
 	}
 }
@@ -179,33 +193,30 @@ func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) 
 	return id, wrap(err)
 }
 
-// PurgeOptions configures a purge of the trash.
+// PurgeOptions says what to purge: Items, or all that was removed at least Age ago, or All.
 type PurgeOptions struct {
+	Items  []uuid.UUID     // these items
+	Age    time.Duration   // every item that was moved to the trash at least so long ago
+	All    bool            // every item
 	DryRun bool            // only report what would be done
 	Report func(TrashItem) // receives each item when it is removed; may be nil
 	Failed func(error)     // receives the error of each item that failed; if set, the returned error omits these failures
 }
 
-// PurgeItems removes items from the trash for good. The error includes each item that could not be removed; the others
-// are still processed. PurgeItems fails with [ErrInvalid] without items.
-func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o PurgeOptions) ([]TrashItem, error) {
-	if len(items) == 0 {
-		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: no items given", ErrInvalid)}
+// Purge removes items from the trash for good. The error includes each item that could not be removed; the others are
+// still processed. Purge fails with [ErrInvalid] unless exactly one of Items, Age and All says what to purge.
+func (s *Store) Purge(ctx context.Context, o PurgeOptions) ([]TrashItem, error) {
+	ways := 0
+	for _, given := range []bool{len(o.Items) > 0, o.Age > 0, o.All} {
+		if given {
+			ways++
+		}
 	}
-	return s.purge(ctx, items, 0, o)
-}
-
-// PurgeOlder removes for good every item that was moved to the trash at least age ago; 0 removes all items. It fails
-// like [Store.PurgeItems], and for a negative age.
-func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o PurgeOptions) ([]TrashItem, error) {
-	if age < 0 {
-		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: an age of %v", ErrInvalid, age)}
+	if ways != 1 || o.Age < 0 {
+		err := fmt.Errorf("%w: set one of Items (%d given), Age (%v) and All (%t)", ErrInvalid, len(o.Items), o.Age, o.All)
+		return nil, &Error{Op: "purge", Err: err}
 	}
-	return s.purge(ctx, nil, age, o)
-}
-
-func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration, o PurgeOptions) ([]TrashItem, error) {
-	return collect(trash.Purge(ctx, s.e, items, age, o.DryRun), o.Report, o.Failed, func(t engine.TrashItem) TrashItem {
+	return collect(trash.Purge(ctx, s.e, o.Items, o.Age, o.DryRun), o.Report, o.Failed, func(t engine.TrashItem) TrashItem {
 		i := trashItem(t)
 		i.Purged = !o.DryRun
 		return i
@@ -216,7 +227,7 @@ func (s *Store) purge(ctx context.Context, items []uuid.UUID, age time.Duration,
 type Restored struct {
 	Item     uuid.UUID
 	Context  uuid.UUID
-	Kind     string // as in [TrashItem]
+	Kind     TrashKind
 	Branch   string // the one that now shows a line; empty for other kinds
 	Path     string // relative to the store
 	Bytes    int64
@@ -236,5 +247,5 @@ type Restored struct {
 //   - [ErrInvalid] for an item that cannot be restored
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Restored, error) {
 	r, err := trash.Restore(ctx, s.e, id)
-	return Restored{r.Item, r.Context, r.Kind, r.Branch, r.Path, r.Bytes, r.Messages}, wrap(err)
+	return Restored{r.Item, r.Context, TrashKind(r.Kind), r.Branch, r.Path, r.Bytes, r.Messages}, wrap(err)
 }

@@ -2,7 +2,9 @@ package ctxdir
 
 import (
 	"context"
+	"errors"
 	"iter"
+	"slices"
 	"strings"
 	"time"
 
@@ -10,23 +12,43 @@ import (
 	"github.com/google/uuid"
 )
 
-// The kind of an event names its subject.
+// EventKind names the subject of an event.
+type EventKind string
+
+// The kinds of events.
 const (
-	EventContext  = "context"
-	EventBranch   = "branch"
-	EventMessage  = "message"
-	EventMetadata = "metadata"
-	EventResync   = "resync" // commits are missing or damaged; the event describes the present state; later events continue from it
+	EventContext  EventKind = "context"
+	EventBranch   EventKind = "branch"
+	EventMessage  EventKind = "message"
+	EventMetadata EventKind = "metadata"
+	EventResync   EventKind = "resync"  // commits are missing or damaged; the event describes the present state; later events continue from it
+	EventProblem  EventKind = "problem" // a context cannot be read now; the watcher tries it again
+)
+
+// EventOp says what happened.
+type EventOp string
+
+// What can happen: a context is created (by a restore too), migrated or removed. A branch is created, renamed, moved or
+// removed; moved means that it shows other messages after a rewind. A message is appended, replaced or edited (by hand;
+// best effort). Metadata is changed.
+const (
+	OpCreated  EventOp = "created"
+	OpMigrated EventOp = "migrated"
+	OpRemoved  EventOp = "removed"
+	OpRenamed  EventOp = "renamed"
+	OpMoved    EventOp = "moved"
+	OpAppended EventOp = "appended"
+	OpReplaced EventOp = "replaced"
+	OpEdited   EventOp = "edited"
+	OpChanged  EventOp = "changed"
 )
 
 // Event is a change in a store.
 type Event struct {
-	Kind string // [EventContext], [EventBranch], [EventMessage], [EventMetadata] or [EventResync]
-	// Op says what happened. A context is "created" (by a restore too), "migrated" or "removed". A branch is "created",
-	// "renamed", "moved" or "removed"; "moved" means that it shows other messages after a rewind. A message is
-	// "appended", "replaced" or "edited" (by hand; best effort). Metadata is "changed".
-	Op      string
-	Context uuid.UUID
+	Kind    EventKind
+	Op      EventOp
+	Context uuid.UUID // uuid.Nil for a problem that is not about one context
+	Problem error     // of an [EventProblem], which has Kind and Context besides
 	// Seq is the number of the commit in its context: pass it to [Context.Watch] to continue after it. It is 0 for events
 	// without a commit: contexts that are created or removed, and edits by hand.
 	Seq uint64
@@ -54,7 +76,8 @@ type Watcher struct {
 	// the system watches. A polling watcher yields no edits by hand.
 	Polling error
 
-	e *follow.Watcher
+	e      *follow.Watcher
+	branch string // the only one to follow; "" for all
 }
 
 // Watch follows a context after the commit with the number from: it yields the commits since then, and then new commits
@@ -62,6 +85,17 @@ type Watcher struct {
 // of Watch; Close releases the watcher.
 func (c *Context) Watch(ctx context.Context, from uint64) (*Watcher, error) {
 	return newWatcher(follow.WatchContext(ctx, c.e, from))
+}
+
+// Watch follows the branch, as [Context.Watch] does: it yields the events of messages that the branch shows, of the branch
+// itself, and those that are not about branches, such as changes of the metadata. After a rename, it follows whatever
+// has the name.
+func (b *Branch) Watch(ctx context.Context, from uint64) (*Watcher, error) {
+	w, err := newWatcher(follow.WatchContext(ctx, b.e.Context(), from))
+	if w != nil {
+		w.branch = b.Name()
+	}
+	return w, err
 }
 
 // Watch follows every context of the store from now on, and the creation and removal of contexts.
@@ -73,27 +107,82 @@ func newWatcher(e *follow.Watcher, err error) (*Watcher, error) {
 	if err != nil {
 		return nil, wrap(err)
 	}
-	return &Watcher{e.Polling(), e}, nil
+	return &Watcher{Polling: e.Polling(), e: e}, nil
 }
 
 // Close ends the watcher and a running iteration.
 func (w *Watcher) Close() error { return wrap(w.e.Close()) }
 
-// Events yields events as they happen, until ctx is cancelled or the watcher is closed. An error concerns one context
-// and does not end the iteration: it is yielded once, and the watcher tries that context again.
-func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return each(w.e.Events(ctx), event)
-}
+// Events yields events as they happen, until ctx is cancelled or the watcher is closed.
+func (w *Watcher) Events(ctx context.Context) iter.Seq[Event] { return w.events(w.e.Events(ctx)) }
 
 // Pending yields the events so far, and ends.
-func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
-	return each(w.e.Pending(ctx), event)
+func (w *Watcher) Pending(ctx context.Context) iter.Seq[Event] { return w.events(w.e.Pending(ctx)) }
+
+// events converts events, and the errors of contexts, and leaves out those of other branches.
+func (w *Watcher) events(from iter.Seq2[follow.Event, error]) iter.Seq[Event] {
+	return func(yield func(Event) bool) {
+		var last *Event // the newest of its commit that is not left out: whether more follow is not known yet
+		pass := func(more bool) bool {
+			if last == nil {
+				return true
+			}
+			e := *last
+			last, e.More = nil, more
+			return yield(e)
+		}
+		for e, err := range from {
+			if err != nil {
+				if !pass(false) || !yield(problem(err)) {
+					return
+				}
+				continue
+			}
+			x := event(e)
+			if w.branch == "" {
+				if !yield(x) {
+					return
+				}
+				continue
+			}
+			if x.concerns(w.branch) {
+				if !pass(true) {
+					return
+				}
+				last = &x
+			}
+			if !x.More && !pass(false) {
+				return
+			}
+		}
+	}
+}
+
+func problem(err error) Event {
+	e := Event{Kind: EventProblem, Problem: wrap(err)}
+	var of *Error
+	if errors.As(e.Problem, &of) {
+		e.Context = of.Context
+	}
+	return e
+}
+
+// concerns reports whether the event is about a branch.
+func (e *Event) concerns(branch string) bool {
+	switch e.Kind {
+	case EventMessage:
+		return slices.ContainsFunc(e.Branches, func(b BranchInfo) bool { return b.Name == branch })
+	case EventBranch:
+		return e.Branch == branch || e.Was == branch
+	default:
+		return true
+	}
 }
 
 func event(e follow.Event) Event {
 	kind, op, _ := strings.Cut(string(e.Kind), ".")
 	return Event{
-		Kind: kind, Op: op, Context: e.Context, Seq: e.Seq, More: e.More, At: e.At, Branch: e.Branch, Was: e.Was, Message: message(e.Message),
-		Metadata: metadata(e.Metadata), Before: metadata(e.Before), Branches: branchInfos(e.Branches),
+		Kind: EventKind(kind), Op: EventOp(op), Context: e.Context, Seq: e.Seq, More: e.More, At: e.At, Branch: e.Branch,
+		Was: e.Was, Message: message(e.Message), Metadata: metadata(e.Metadata), Before: metadata(e.Before), Branches: branchInfos(e.Branches),
 	}
 }

@@ -46,7 +46,7 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 	o := ctxdir.ListOptions{
 		Labels: labelsOf(p), Kind: p.text("kind"), Title: p.text("title"), Model: p.text("model"), Tool: p.text("tool"),
 		Since: p.time("since"), Until: p.time("until"),
-		Order: p.oneOf("sort", ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle), Reverse: p.yes("reverse"),
+		Order: oneOf(p, "sort", ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle), Reverse: p.yes("reverse"),
 		Cursor: p.text("cursor"), Limit: limit + 1,
 	}
 	outlined := p.yes("outline")

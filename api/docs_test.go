@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 )
 
 // example is a command of docs/API.md and what it prints. An empty answer is not compared.
@@ -48,7 +49,7 @@ func TestDocs(t *testing.T) {
 		}
 	}
 	all := examples(t, "../docs/API.md")
-	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithFilesOnReturn()) // a payload then has its blob when the append returns
+	s, err := ctxdir.Init(t.TempDir(), knobs.FilesOnReturn()) // a payload then has its blob when the append returns
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -179,9 +179,9 @@ func (f *follower) catchUp(ctx context.Context) error {
 			return err
 		}
 		defer w.Close() //nolint:errcheck // it only reads
-		for e, err := range w.Pending(ctx) {
-			if err != nil {
-				return err
+		for e := range w.Pending(ctx) {
+			if e.Kind == ctxdir.EventProblem {
+				return e.Problem
 			}
 			if e.Seq == 0 { // no commit, such as the removal: the feed has it, too
 				continue

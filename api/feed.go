@@ -101,8 +101,8 @@ func (f *feeds) run(id uuid.UUID, x *feed) {
 	defer release()
 	x.tail = &event{sequence: sequence, more: make(chan struct{})}
 	close(x.started)
-	for e, err := range w.Events(ctx) {
-		if err != nil {
+	for e := range w.Events(ctx) {
+		if e.Kind == ctxdir.EventProblem {
 			break // a follower connects again, and begins where it stopped
 		}
 		x.add(ctx, &e)

@@ -20,7 +20,7 @@ func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
 	q.Limit = p.limit(listed, maxListed)
 	q.Access, q.Type = p.text("access"), p.text("media")
 	if q.Access != "" {
-		p.oneOf("access", search.Attached, search.Read, search.Written)
+		oneOf(p, "access", search.Attached, search.Read, search.Written)
 	}
 	if p.has("is_text") {
 		is := p.yes("is_text")
@@ -105,7 +105,7 @@ func (x *Server) getSizes(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		blobs, err := c.BlobBytes(r.Context())
+		blobs, err := c.Admin().BlobBytes(r.Context())
 		if err != nil {
 			return err
 		}

@@ -34,9 +34,9 @@ func (x *Server) listChanges(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		defer events.Close() //nolint:errcheck // it only reads
-		for e, err := range events.Pending(ctx) {
-			if err != nil {
-				return err
+		for e := range events.Pending(ctx) {
+			if e.Kind == ctxdir.EventProblem {
+				return e.Problem
 			}
 			if e.Kind == ctxdir.EventResync { // those before are damaged
 				list.Unlisted = e.Seq

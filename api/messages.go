@@ -83,7 +83,7 @@ func (s *span) positions(ctx context.Context, b *ctxdir.Branch, n int64) (from, 
 // Ctxdir-Length is the number of messages of the branch.
 func (x *Server) listMessages(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	s, content := p.span(), contents[p.oneOf("content", "full", "texts", "none")]
+	s, content := p.span(), contents[oneOf(p, "content", "full", "texts", "none")]
 	if err := p.done(); err != nil {
 		return err
 	}
@@ -136,7 +136,7 @@ func (x *Server) withMessage(r *http.Request, f func(b *ctxdir.Branch, m *ctxdir
 
 func (x *Server) getMessage(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	content := contents[p.oneOf("content", "full", "texts", "none")]
+	content := contents[oneOf(p, "content", "full", "texts", "none")]
 	if err := p.done(); err != nil {
 		return err
 	}

@@ -98,13 +98,18 @@ func (p *parameters) yes(name string) bool {
 	return false
 }
 
-func (p *parameters) oneOf(name string, allowed ...string) string {
-	text := p.text(name)
+// oneOf returns the parameter, which is one of the values; the first if it is not given.
+func oneOf[T ~string](p *parameters, name string, allowed ...T) T {
+	text := T(p.text(name))
 	if text == "" {
 		return allowed[0]
 	}
 	if !slices.Contains(allowed, text) {
-		p.fail(name, "unknown value %q; use one of: %s", text, strings.Join(allowed, ", "))
+		names := make([]string, len(allowed))
+		for i, a := range allowed {
+			names[i] = string(a)
+		}
+		p.fail(name, "unknown value %q; use one of: %s", text, strings.Join(names, ", "))
 	}
 	return text
 }

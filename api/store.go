@@ -146,7 +146,7 @@ func (x *Server) check(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		end.Findings++
-		end.ByKind[f.Kind]++
+		end.ByKind[line.Kind]++
 	}
 	if err := writeLine(out, end); err != nil {
 		return err

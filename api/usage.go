@@ -39,7 +39,7 @@ func (x *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	for i, key := range usage.Keys {
 		keys[i] = string(key)
 	}
-	report.By = usage.Key(p.oneOf("by", keys...))
+	report.By = usage.Key(oneOf(p, "by", keys...))
 	limit := p.limit(usageRows, maxUsageRows)
 	if err := p.done(); err != nil {
 		return err

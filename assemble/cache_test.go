@@ -215,13 +215,13 @@ func TestForgotten(t *testing.T) {
 			item, err := s.Remove(k.t.Context(), k.c.ID())
 			check(k.t, err)
 			k.lacks("zanzibarsecret")
-			_, err = s.PurgeItems(k.t.Context(), []uuid.UUID{item.ID}, ctxdir.PurgeOptions{})
+			_, err = s.Purge(k.t.Context(), ctxdir.PurgeOptions{Items: []uuid.UUID{item.ID}})
 			check(k.t, err)
 		},
 		"rewind and purge": func(k *kit, s *ctxdir.Store) {
 			check(k.t, k.c.Active().Rewind(k.t.Context(), 0))
 			check(k.t, k.c.Close())
-			_, err := s.PurgeOlder(k.t.Context(), 0, ctxdir.PurgeOptions{})
+			_, err := s.Purge(k.t.Context(), ctxdir.PurgeOptions{All: true})
 			check(k.t, err)
 		},
 	} {

@@ -88,13 +88,13 @@ func TestForget(t *testing.T) {
 		},
 		"rewind and purge": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			check(t, c.Active().Rewind(t.Context(), 5))
-			_, err := s.PurgeOlder(t.Context(), 0, ctxdir.PurgeOptions{})
+			_, err := s.Purge(t.Context(), ctxdir.PurgeOptions{All: true})
 			return err
 		},
 		"replace and purge": func(s *ctxdir.Store, c *ctxdir.Context) error {
 			m, err := c.Active().Range(t.Context(), 5, 6)
 			check(t, err, c.Active().Replace(t.Context(), m[0].ID, said(t, "nothing")))
-			_, err = s.PurgeOlder(t.Context(), 0, ctxdir.PurgeOptions{})
+			_, err = s.Purge(t.Context(), ctxdir.PurgeOptions{All: true})
 			return err
 		},
 	}

@@ -8,6 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/bench/floor"
 	"github.com/ctxdir/ctxdir/bench/measure"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 )
 
 // sealRow measures a seal. It runs in the background, so there is no goal.
@@ -30,7 +31,7 @@ func sealRow(ctx context.Context, e *Env) ([]*Result, error) {
 	if err != nil {
 		return nil, err
 	}
-	byCall, err := openAlone(ctx, f.Dir, ctxdir.WithSealBytes(-1))
+	byCall, err := openAlone(ctx, f.Dir, knobs.SealBytes(-1))
 	if err != nil {
 		return nil, err
 	}
@@ -52,11 +53,11 @@ func sealRow(ctx context.Context, e *Env) ([]*Result, error) {
 			if err := appendAll(byCall.c); err != nil {
 				return err
 			}
-			return t.Time(func() error { return byCall.c.Seal(ctx) })
+			return t.Time(func() error { return byCall.c.Admin().Seal(ctx) })
 		},
 	}, {
 		Name:   "ctxdir: Close",
-		Before: func() (err error) { closing, err = openAlone(ctx, f.Dir, ctxdir.WithSealBytes(8<<20)); return err },
+		Before: func() (err error) { closing, err = openAlone(ctx, f.Dir, knobs.SealBytes(8<<20)); return err },
 		Turn: func(t *measure.Turn) error {
 			if err := appendAll(closing.c); err != nil {
 				return err

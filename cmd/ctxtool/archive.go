@@ -88,7 +88,7 @@ func (a *app) unarchiveCmd() *cobra.Command {
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 			bar := a.newProgress("Unarchiving")
-			done, err := c.Unarchive(ctx, func(done, all int64) { bar.steps("messages", done, all) })
+			done, err := c.Admin().Unarchive(ctx, func(done, all int64) { bar.steps("messages", done, all) })
 			bar.clear()
 			if err != nil {
 				return err

@@ -105,7 +105,7 @@ func (a *app) completeItems(cmd *cobra.Command, _ []string, part string) ([]stri
 			if err != nil {
 				return err
 			}
-			offer(completeID(x.ID, part, shortIDs{x.ID: endOf(x.ID)}), x.Kind+", "+x.Reason)
+			offer(completeID(x.ID, part, shortIDs{x.ID: endOf(x.ID)}), string(x.Kind)+", "+x.Reason)
 		}
 		return nil
 	})

@@ -83,7 +83,7 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 			contexts[x.Context] = true
 		}
 		items++
-		kinds[x.Kind]++
+		kinds[string(x.Kind)]++
 		if size += x.Bytes; x.Purged {
 			purged++
 		}

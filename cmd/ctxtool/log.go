@@ -45,10 +45,11 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	if err := l.created(c.Metadata()); err != nil {
 		return closeAfter(w.Close, err)
 	}
-	for e, err := range w.Pending(ctx) {
-		switch {
-		case err != nil:
-		case e.Kind == ctxdir.EventResync:
+	for e := range w.Pending(ctx) {
+		switch e.Kind {
+		case ctxdir.EventProblem:
+			err = e.Problem
+		case ctxdir.EventResync:
 			from = e.Seq
 		default:
 			err = l.event(&e)
@@ -132,7 +133,7 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 	case "meta":
 		return changesOf(e)
 	}
-	return e.Op
+	return string(e.Op)
 }
 
 // changesOf says what changed in the metadata.

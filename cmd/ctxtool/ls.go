@@ -21,7 +21,9 @@ type cursorRecord struct {
 	Next   string `json:"next"`
 }
 
-var orderNames = []string{ctxdir.OrderUpdated, ctxdir.OrderCreated, ctxdir.OrderSize, ctxdir.OrderTitle}
+var orderNames = []string{
+	string(ctxdir.OrderUpdated), string(ctxdir.OrderCreated), string(ctxdir.OrderSize), string(ctxdir.OrderTitle),
+}
 
 type lsFlags struct {
 	options      ctxdir.ListOptions
@@ -69,7 +71,7 @@ a cursor, and --cursor continues there.
 	}
 	flags, o := cmd.Flags(), &f.options
 	flags.IntVar(&o.Limit, "limit", 0, "list at most `N` contexts")
-	flags.StringVar(&o.Order, "sort", ctxdir.OrderUpdated, "sort by `ORDER`: "+strings.Join(orderNames, ", "))
+	flags.StringVar((*string)(&o.Order), "sort", string(ctxdir.OrderUpdated), "sort by `ORDER`: "+strings.Join(orderNames, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames, cobra.ShellCompDirectiveNoFileComp))
 	f.labels.add(cmd, "list contexts with the label `K=V`; can be repeated")
 	flags.StringVar(&o.Kind, "kind", "", "list contexts of the kind `KIND`, * for all")
@@ -88,7 +90,7 @@ a cursor, and --cursor continues there.
 }
 
 func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
-	if !slices.Contains(orderNames, f.options.Order) {
+	if !slices.Contains(orderNames, string(f.options.Order)) {
 		return usage(cmd, "--sort: unknown order %q; use one of: %s", f.options.Order, strings.Join(orderNames, ", "))
 	}
 	if f.options.Limit < 0 || cmd.Flags().Changed("limit") && f.options.Limit == 0 {

@@ -54,15 +54,15 @@ func (v *survey) progress(p ctxdir.CheckProgress) {
 func (v *survey) print(f ctxdir.Finding, r any) error {
 	v.bar.clear()
 	v.count++
-	v.byKind[f.Kind]++
+	v.byKind[string(f.Kind)]++
 	a := v.a
 	if a.json {
 		return a.record(r)
 	}
 	colours := a.colours(a.out.w)
-	line := colours.paint(bold, f.Kind)
+	line := colours.paint(bold, string(f.Kind))
 	if f.Severity != "" {
-		style := map[string]string{"error": red, "warning": yellow}[f.Severity]
+		style := map[ctxdir.Severity]string{ctxdir.SeverityError: red, ctxdir.SeverityWarning: yellow}[f.Severity]
 		line = colours.paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
 	}
 	where := cmp.Or(f.Path, record.ID(f.Context))

@@ -88,7 +88,7 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		if x.Context != uuid.Nil {
 			context = short.of(x.Context)
 		}
-		t.add(r, endOf(x.ID), cmp.Or(x.Kind, "?"), humanSize(x.Bytes), humanTime(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
+		t.add(r, endOf(x.ID), string(cmp.Or(x.Kind, "?")), humanSize(x.Bytes), humanTime(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
 			context, x.Reason)
 	}
 	if len(t.rows) > 0 {
@@ -207,10 +207,8 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 		return err
 	}
 	purge := func(ctx context.Context, o ctxdir.PurgeOptions) ([]ctxdir.TrashItem, error) {
-		if len(ids) > 0 {
-			return s.PurgeItems(ctx, ids, o)
-		}
-		return s.PurgeOlder(ctx, older, o)
+		o.Items, o.Age, o.All = ids, older, len(ids) == 0 && older == 0
+		return s.Purge(ctx, o)
 	}
 	if a.asks() {
 		plan, err := purge(ctx, ctxdir.PurgeOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it

@@ -142,9 +142,9 @@ func (p *follower) run(ctx context.Context, w *ctxdir.Watcher) (err error) {
 	if p.f.noFollow {
 		events = w.Pending
 	}
-	for e, err := range events(ctx) {
-		if err != nil {
-			a.warnOf(err)
+	for e := range events(ctx) {
+		if e.Kind == ctxdir.EventProblem {
+			a.warnOf(e.Problem)
 			continue
 		}
 		if err := p.print(ctx, &e); err != nil {

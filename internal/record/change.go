@@ -30,22 +30,27 @@ func OfChange(e *ctxdir.Event) Change {
 	return c
 }
 
+// verbs are what happens to branches, as verbs of the command.
+var verbs = map[ctxdir.EventOp]string{
+	ctxdir.OpCreated: "new", ctxdir.OpRenamed: "rename", ctxdir.OpMoved: "rewind", ctxdir.OpRemoved: "rm",
+}
+
 // Verb names what an event reports, as the verbs of the command do.
 func Verb(e *ctxdir.Event) string {
 	switch {
-	case e.Kind == ctxdir.EventMessage && e.Op == "appended":
+	case e.Kind == ctxdir.EventMessage && e.Op == ctxdir.OpAppended:
 		return "append"
 	case e.Kind == ctxdir.EventMessage:
 		return "replace"
 	case e.Kind == ctxdir.EventMetadata:
 		return "meta"
 	case e.Kind != ctxdir.EventBranch:
-		return e.Op
-	case e.Op == "created" && len(e.Branches) > 0 && e.Branches[0].Parent != "":
+		return string(e.Op)
+	case e.Op == ctxdir.OpCreated && len(e.Branches) > 0 && e.Branches[0].Parent != "":
 		return "fork"
 	}
-	if verb, ok := map[string]string{"created": "new", "renamed": "rename", "moved": "rewind", "removed": "rm"}[e.Op]; ok {
+	if verb, ok := verbs[e.Op]; ok {
 		return verb
 	}
-	return e.Op
+	return string(e.Op)
 }

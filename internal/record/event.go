@@ -18,7 +18,7 @@ type Commit struct {
 }
 
 // OfCommit says which commit an event belongs to.
-func OfCommit(e *ctxdir.Event) Commit { return Commit{e.Op, e.Context.String(), e.Seq, e.More} }
+func OfCommit(e *ctxdir.Event) Commit { return Commit{string(e.Op), e.Context.String(), e.Seq, e.More} }
 
 // MessageEvent is an event of a message.
 type MessageEvent struct {

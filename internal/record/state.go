@@ -20,7 +20,7 @@ type TrashItem struct {
 
 // OfTrashItem describes an item without its time.
 func OfTrashItem(x ctxdir.TrashItem) TrashItem {
-	return TrashItem{"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), x.Kind}
+	return TrashItem{"", ID(x.Context), x.Path, x.Bytes, x.Reason, ID(x.ID), string(x.Kind)}
 }
 
 // Trashed is an item in the trash.
@@ -78,7 +78,7 @@ type Restored struct {
 
 // OfRestored describes an item that came back from the trash.
 func OfRestored(x ctxdir.Restored) Restored {
-	return Restored{"", ID(x.Item), x.Kind, ID(x.Context), x.Path, x.Branch, x.Messages, x.Bytes}
+	return Restored{"", ID(x.Item), string(x.Kind), ID(x.Context), x.Path, x.Branch, x.Messages, x.Bytes}
 }
 
 // Finding is a problem that a check found.
@@ -95,5 +95,5 @@ type Finding struct {
 
 // OfFinding describes a finding.
 func OfFinding(f ctxdir.Finding) Finding {
-	return Finding{"", ID(f.Context), f.Kind, f.Severity, f.Path, ID(f.ID), f.Detail, f.Repairable}
+	return Finding{"", ID(f.Context), string(f.Kind), string(f.Severity), f.Path, ID(f.ID), f.Detail, f.Repairable}
 }

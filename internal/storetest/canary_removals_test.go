@@ -159,6 +159,6 @@ func collectNow(ctx context.Context, s *ctxdir.Store) error {
 }
 
 func emptyTrash(ctx context.Context, s *ctxdir.Store) error {
-	_, err := s.PurgeOlder(ctx, 0, ctxdir.PurgeOptions{})
+	_, err := s.Purge(ctx, ctxdir.PurgeOptions{All: true})
 	return err
 }

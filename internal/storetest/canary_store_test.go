@@ -231,7 +231,7 @@ func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
 	kit.Check(t, err)
 	_, err = s.Remove(ctx, workID())
 	kit.Check(t, err)
-	_, err = s.PurgeOlder(ctx, 0, ctxdir.PurgeOptions{})
+	_, err = s.Purge(ctx, ctxdir.PurgeOptions{All: true})
 	kit.Check(t, err)
 	_, err = s.Migrate(ctx, path, ctxdir.MigrateOptions{})
 	kit.Check(t, err)

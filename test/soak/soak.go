@@ -70,9 +70,9 @@ func reader(ctx context.Context, dir string) error {
 		}()
 	}
 	go func() {
-		for _, err := range w.Events(ctx) {
-			if read.Add(1); err != nil && !passing(err) {
-				failed <- fmt.Errorf("following: %w", err)
+		for e := range w.Events(ctx) {
+			if read.Add(1); e.Problem != nil && !passing(e.Problem) {
+				failed <- fmt.Errorf("following: %w", e.Problem)
 			}
 		}
 	}()

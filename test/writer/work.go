@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/google/uuid"
 )
 
@@ -47,7 +48,7 @@ func work(j Job) error {
 
 // open opens the store and its contexts. Logs are sealed early, so that there are many seals and merges.
 func (w *worker) open() (err error) {
-	sealed := ctxdir.WithSealBytes(int64(16<<10) << w.random.IntN(6))
+	sealed := knobs.SealBytes(int64(16<<10) << w.random.IntN(6))
 	text := ctxdir.WithTextThreshold(int64(1<<10) << w.random.IntN(6))
 	if w.store, err = ctxdir.Open(w.Store, sealed, text); err != nil {
 		return err

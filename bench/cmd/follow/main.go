@@ -192,13 +192,10 @@ func (l *lane) round(dir string, n int) error {
 }
 
 // take notes how long each of n messages was under way.
-func (l *lane) take(events iter.Seq2[ctxdir.Event, error], n int) error {
-	for e, err := range events {
-		if err != nil {
-			return err
-		}
-		if e.Kind != ctxdir.EventMessage || e.Op != "appended" {
-			return fmt.Errorf("an unexpected event: %s %s", e.Kind, e.Op)
+func (l *lane) take(events iter.Seq[ctxdir.Event], n int) error {
+	for e := range events {
+		if e.Kind != ctxdir.EventMessage || e.Op != ctxdir.OpAppended {
+			return fmt.Errorf("an unexpected event: %s %s: %w", e.Kind, e.Op, e.Problem)
 		}
 		now := time.Now()
 		var told stamp
