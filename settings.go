@@ -98,11 +98,11 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 func (s *Settings) check() error {
 	switch {
 	case s.ArchiveAfter < 0 || s.KeepLast < 0 || s.TrashGrace < 0 || s.CacheSize < 0 || s.MaxTokens < 0:
-		return errors.New("a setting is negative")
+		return errors.New("settings must not be negative")
 	case s.StorageMode != "" && s.StorageMode != StorageLocal:
-		return fmt.Errorf("storage mode %q: this version keeps conversations on this machine only, which is %q", s.StorageMode, StorageLocal)
+		return fmt.Errorf("unknown storage mode %q; this version supports only %q", s.StorageMode, StorageLocal)
 	case !slices.Contains([]string{"", CompressLocal, CompressRemote, CompressHybrid}, s.Compression):
-		return fmt.Errorf("compression %q: want %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
+		return fmt.Errorf("unknown compression %q; use %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
 	}
 	return nil
 }

@@ -94,7 +94,7 @@ type CollectOptions struct {
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]TrashItem, error) {
 	ids, err := chosen("collect", o.Contexts, o.All)
 	if err == nil && (o.Grace < 0 || o.NoGrace && o.Grace > 0) {
-		err = &Error{Op: "collect", Err: fmt.Errorf("%w: a grace period of %v, NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
+		err = &Error{Op: "collect", Err: fmt.Errorf("%w: grace period %v with NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
 	}
 	if err != nil {
 		return nil, err
@@ -199,7 +199,7 @@ func (s *Store) PurgeItems(ctx context.Context, items []uuid.UUID, o PurgeOption
 // like [Store.PurgeItems], and for a negative age.
 func (s *Store) PurgeOlder(ctx context.Context, age time.Duration, o PurgeOptions) ([]TrashItem, error) {
 	if age < 0 {
-		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: an age of %v", ErrInvalid, age)}
+		return nil, &Error{Op: "purge", Err: fmt.Errorf("%w: the age %v is negative", ErrInvalid, age)}
 	}
 	return s.purge(ctx, nil, age, o)
 }

@@ -25,7 +25,7 @@ const nextPorts = 20
 func Listen(address string) (net.Listener, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want HOST:PORT, such as %s", address, DefaultAddress)
+		return nil, fmt.Errorf("address %q: expected HOST:PORT, such as %s", address, DefaultAddress)
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {

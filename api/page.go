@@ -28,7 +28,7 @@ func (x *Server) servePage(files fs.FS) error {
 		name := r.PathValue("name")
 		b, err := fs.ReadFile(files, name)
 		if err != nil || name == "index.html" {
-			problem(codeNotFound, "the page has no such file").write(w)
+			problem(codeNotFound, "file not found").write(w)
 			return
 		}
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

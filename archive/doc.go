@@ -31,7 +31,7 @@ var (
 	// ErrVersion is wrapped by errors about a segment of a version that this program does not know.
 	ErrVersion = errors.New("unsupported segment format")
 	// ErrNotFound is wrapped when a segment does not hold the requested message.
-	ErrNotFound = errors.New("not in the segment")
+	ErrNotFound = errors.New("not found in the segment")
 	// ErrOrder is wrapped when an added message or record belongs before, or in the place of, the last one.
 	ErrOrder = errors.New("out of order")
 	// ErrFull is wrapped when a segment holds as many messages as it can.

@@ -108,7 +108,7 @@ func (s *Segment) Others(from uint64) iter.Seq2[Other, error] {
 
 func (s *Segment) othersOf(o *otherFrame) ([]Other, error) {
 	if o.offset < 0 || o.offset+o.length > s.foot.tables || o.length > maxOthers || o.content > maxOthers {
-		return nil, damaged("the table of records")
+		return nil, damaged("invalid table of records")
 	}
 	content, err := s.summedFrame(o.offset, o.length, o.content, kindOthers)
 	if err != nil {
@@ -129,14 +129,14 @@ func appendSummed(b []byte, kind string, with *Compressor, content []byte, at in
 // summedFrame reads what appendSummed wrote. A negative size means that of the frame.
 func (s *Segment) summedFrame(at, length, size int64, kind string) ([]byte, error) {
 	if length > maxOthers {
-		return nil, damaged("%s of %d bytes", kind, length)
+		return nil, damaged("frame %s of %d bytes exceeds the limit", kind, length)
 	}
 	b := make([]byte, length) // at most maxOthers, and within the file
 	if err := readAt(s.file, b, at); err != nil {
 		return nil, err
 	}
 	if !isSkip(b, kind) || !placed(b, at) {
-		return nil, damaged("%s at byte %d", kind, at)
+		return nil, damaged("frame %s at byte %d", kind, at)
 	}
 	return decode(b[skipHead:len(b)-sumSize], size, nil)
 }

@@ -120,7 +120,7 @@ func Superseded(r *Row) Other {
 func ParseSuperseded(o *Other) (Row, error) {
 	var x superseded
 	if err := json.Unmarshal(o.Body, &x); err != nil || x.Position < 0 || x.Size < 0 || x.Was < 0 {
-		return Row{}, damaged("record %d: what is left of a message", o.Seq)
+		return Row{}, damaged("record %d: invalid row of a replaced message", o.Seq)
 	}
 	return Row{
 		Line: x.Line, Position: x.Position, ID: x.ID, Seq: o.Seq, At: x.StoredAt, Size: x.Size, Replaces: x.Replaces, Was: x.Was, More: o.More,

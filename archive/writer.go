@@ -95,9 +95,9 @@ func (w *Writer) Add(r Row, b []byte) error {
 	case w.err != nil:
 		return w.err
 	case len(b) > MaxMessage:
-		return fmt.Errorf("%w: envelope of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
+		return fmt.Errorf("%w: an envelope of %d bytes exceeds the limit of %d", vfs.ErrTooLarge, len(b), MaxMessage)
 	case bytes.IndexByte(b, '\n') >= 0:
-		return fmt.Errorf("%w: envelope of several lines", message.ErrMalformed)
+		return fmt.Errorf("%w: the envelope contains a line break", message.ErrMalformed)
 	case len(w.ids) > 0 && !r.follows(&w.last):
 		return fmt.Errorf("%w: line %s, position %d after line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
 	case len(w.ids) == MaxCount:
@@ -130,7 +130,7 @@ func (w *Writer) AddOther(o Other) error {
 	case w.err != nil:
 		return w.err
 	case len(o.Kind) > maxKind || len(o.Body) > maxOthers/2:
-		return fmt.Errorf("%w: record of %d bytes", vfs.ErrTooLarge, len(o.Body))
+		return fmt.Errorf("%w: a record of %d bytes", vfs.ErrTooLarge, len(o.Body))
 	case o.Seq <= w.lastSeq:
 		return fmt.Errorf("%w: record %d after record %d", ErrOrder, o.Seq, w.lastSeq)
 	}

@@ -120,7 +120,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMetadata, b.Len(), MaxMetadata)
 	}
 	return b.Bytes(), nil
 }

@@ -144,7 +144,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
 			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
-		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
+		return nil, fmt.Errorf("%w: metadata.json has version %q, expected %q", ErrVersion, version, metadataVersion)
 	}
 	m := &Metadata{}
 	if sum := o.Get(checkMember); sum != nil {

@@ -67,7 +67,7 @@ var (
 	// ErrFormat means that a file is not a history of a known format. An [UnknownError] says what it looks like.
 	ErrFormat = errors.New("not a history of a known format")
 	// ErrEmpty means that a file contains no message.
-	ErrEmpty = errors.New("it contains no message")
+	ErrEmpty = errors.New("the file contains no messages")
 	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
 	ErrTooLarge = errors.New("record too large")
 )
@@ -214,7 +214,7 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 	if string(magic[:n]) == sqliteMagic {
 		if j.format = OpenCode; o.Database == nil {
 			f.Close()
-			return nil, fmt.Errorf("%s: %w: a database, and no reader for databases is set", path, ErrFormat)
+			return nil, fmt.Errorf("%s: %w: a database, but no database reader is set", path, ErrFormat)
 		}
 		j.database = true
 		return j, nil
@@ -298,7 +298,7 @@ func (j *job) emit(r Result, err error) bool {
 }
 
 // errUnfinished means that a growing file is no history yet.
-var errUnfinished = errors.New("the file has no whole record yet")
+var errUnfinished = errors.New("the file has no complete record yet")
 
 // unfinished reports whether an error about JSON only means that the file is being written.
 func (j *job) unfinished(err error) bool { return j.o.Growing && errors.Is(err, io.ErrUnexpectedEOF) }
@@ -343,7 +343,7 @@ func (u *unpackReader) Read(p []byte) (n int, err error) {
 		n, err = u.d.Read(p)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("cannot decompress it: %w", err)
+		err = fmt.Errorf("cannot decompress the file: %w", err)
 	}
 	return n, err
 }

@@ -77,7 +77,7 @@ func (r *repair) adoptOne(f foreign, to uuid.UUID) error {
 			}
 		}
 		f.Repairable = true // it is no problem any more
-		r.did(*f.problem, "adopted at position %d of line %s", env.Position, to)
+		r.did(*f.problem, "committed at position %d of line %s", env.Position, to)
 		return r.Dir.ReplaceMessage(line.Folder, env.ID, body, env.StoredAt)
 	})
 }

@@ -58,7 +58,7 @@ func (c *Context) look(sum blob.Sum) *problem {
 	}
 	if logged {
 		f.Severity = SeverityWarning
-		f.Detail += "; a log has it"
+		f.Detail += "; a log contains it"
 	}
 	f.Repairable = logged || p.trashed(sum) != ""
 	return &f

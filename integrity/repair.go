@@ -142,9 +142,9 @@ func (r *repair) plan(problems []problem) error {
 		would := "would repair it"
 		switch {
 		case p.Kind == KindForeign:
-			would = "would adopt it"
+			would = "would commit it"
 		case p.isBroken():
-			would = "would take over what is whole"
+			would = "would keep what is intact"
 		}
 		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: p.Detail + "; " + would}) {
 			return errStopped
@@ -316,7 +316,7 @@ func (r *repair) mendHistory(problems []problem) error {
 	for _, p := range problems {
 		if p.isBroken() {
 			broken = append(broken, index.Problem{File: p.file})
-			r.did(p, "taken over as far as it is whole; was: %s", p.Detail)
+			r.did(p, "kept what is intact; was: %s", p.Detail)
 		}
 	}
 	if len(broken) > 0 {

@@ -14,9 +14,9 @@ import (
 
 // Errors about a file of the workspace.
 var (
-	errMissing  = errors.New("there is no such file")
-	errFolder   = errors.New("a folder has this name now")
-	errSpecial  = errors.New("it is not a regular file")
+	errMissing  = errors.New("file not found")
+	errFolder   = errors.New("it is a folder now")
+	errSpecial  = errors.New("not a regular file")
 	errTooLarge = fmt.Errorf("it is larger than %d MiB, or has more than a million lines", maxContent>>20)
 )
 

@@ -87,7 +87,7 @@ func (x *following) connect(ctx context.Context) error {
 		e := Event{Data: line}
 		if err := json.Unmarshal(line, &e); err != nil {
 			x.final = true
-			return fmt.Errorf("an event is no JSON: %w", err)
+			return fmt.Errorf("an event is not valid JSON: %w", err)
 		}
 		if e.Record == "ready" || e.Record == "heartbeat" {
 			continue
@@ -109,7 +109,7 @@ func (x *following) dial(ctx context.Context) (*websocket.Conn, error) {
 	plain, ok := x.c.ClientInterface.(*Client)
 	if !ok {
 		x.final = true
-		return nil, errors.New("only the generated client can follow")
+		return nil, errors.New("cannot follow: the client does not wrap a generated Client")
 	}
 	address, err := url.Parse(plain.Server)
 	if err != nil {

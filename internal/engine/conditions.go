@@ -41,7 +41,7 @@ func Shared() WriteOption { return WriteOption{"shared", func(o *conditions) { o
 func conditionsOf(opts []WriteOption, used ...string) (o conditions, err error) {
 	for _, x := range opts {
 		if !slices.Contains(used, x.name) {
-			return o, fmt.Errorf("%w: this call does not use the option %q", ErrInvalid, x.name)
+			return o, fmt.Errorf("%w: this call does not accept the option %q", ErrInvalid, x.name)
 		}
 		x.set(&o)
 	}

@@ -83,7 +83,7 @@ func (d *PendingMessage) Count(size int64) error {
 	return nil
 }
 
-var errPayloadsTooLarge = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
+var errPayloadsTooLarge = fmt.Errorf("%w: its payloads exceed the limit of %d bytes", ErrTooLarge, int64(loader.MaxBody))
 
 // externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
 // it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is

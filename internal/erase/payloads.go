@@ -87,7 +87,7 @@ func (e *eraser) removePayloads(ctx context.Context) error {
 	}
 	marked, err := e.addUnreferenced(ctx, &s)
 	if err != nil {
-		return fmt.Errorf("payloads may be left that only erased messages refer to; repair the store and erase again: %w", err)
+		return fmt.Errorf("some payloads of erased messages may remain; repair the store and erase again: %w", err)
 	}
 	for _, sum := range e.sums() {
 		if marked[sum] {

@@ -82,7 +82,7 @@ func (c *Comparer) node(n Node) error {
 	k, _ := keyOf(text)
 	from, to := c.f.run(k)
 	if from == to {
-		c.differ("it is not in the legacy context", NamePool, text)
+		c.differ("it is missing from the legacy context", NamePool, text)
 		return nil
 	}
 	reason, other := "duplicate", int32(-1)
@@ -127,7 +127,7 @@ func (c *Comparer) Branches(branches iter.Seq2[ListedBranch, error]) error {
 		name, _ := Text(b.Name)
 		of := named[string(b.Name)]
 		if len(of) == 0 {
-			c.differ("it is not in the legacy context", NameBranches, name)
+			c.differ("it is missing from the legacy context", NameBranches, name)
 			continue
 		}
 		i := of[0]
@@ -184,7 +184,7 @@ func (c *Comparer) members(want, got Members, path ...string) {
 	}
 	for _, m := range got {
 		if name, _ := Text(m.Name); !seen[name] {
-			c.differ("it is not in the legacy context", append(slices.Clone(path), name)...)
+			c.differ("it is missing from the legacy context", append(slices.Clone(path), name)...)
 		}
 	}
 }

@@ -100,7 +100,7 @@ func shallow(v []byte) (jsontext.Value, error) {
 			return nil, damaged("%v", err)
 		}
 		if d.StackDepth() > maxDepth {
-			return nil, damaged("nested more than %d deep", maxDepth)
+			return nil, damaged("the nesting exceeds the limit of %d", maxDepth)
 		}
 	}
 	return out, nil

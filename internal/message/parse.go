@@ -35,7 +35,7 @@ func Parse(b []byte) (Envelope, error) {
 	}
 	// An index keeps the time in nanoseconds since 1970.
 	if y := e.StoredAt.UTC().Year(); y < 1970 || y > 2261 {
-		return e, malformed("stored in the year %d", y)
+		return e, malformed("stored_at: the year %d is out of range", y)
 	}
 	return e, nil
 }
@@ -299,13 +299,13 @@ func parseAny(b []byte) (Envelope, error) {
 		return err
 	})
 	if version != Version && strings.HasPrefix(version, kind) {
-		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
+		return Envelope{}, fmt.Errorf("%w: %q, expected %q", ErrVersion, version, Version)
 	}
 	if err != nil {
 		return Envelope{}, err
 	}
 	if version != Version {
-		return Envelope{}, malformed("it is %q, wanted %q", version, Version)
+		return Envelope{}, malformed("the version is %q, expected %q", version, Version)
 	}
 	for _, k := range []string{"id", "line", "position", "stored_at", "message"} {
 		if !seen[k] {

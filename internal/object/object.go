@@ -278,7 +278,7 @@ func (o Object) Texts() map[string]string {
 func (o *Object) SetTexts(texts map[string]string) error {
 	for key, text := range texts {
 		if key == "" || !utf8.ValidString(key) || !utf8.ValidString(text) {
-			return fmt.Errorf("label %q=%q: the name is empty, or not all is valid UTF-8", key, text)
+			return fmt.Errorf("label %q=%q: the name must not be empty, and both must be valid UTF-8", key, text)
 		}
 	}
 	was := o.Texts()

@@ -224,7 +224,7 @@ func (x *removal) end(ctx context.Context, c *engine.Context) (done bool, err er
 	}
 	x.s.Forget(c.Dir.ID) // an open log would keep what was removed
 	if err != nil {
-		r.unrefined = fmt.Errorf("its files may still hold what was purged; the next collection tries again: %w", err)
+		r.unrefined = fmt.Errorf("purged data may remain in its files; the next collection tries again: %w", err)
 		return false, r.unrefined
 	}
 	r.due, r.ended = false, true

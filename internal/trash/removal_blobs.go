@@ -54,7 +54,7 @@ func (x *removal) removeBlobs(ctx context.Context, marks *sweep.Marker) (gone []
 		err = cmp.Or(m.MarkAll(ctx), m.Unread)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("payloads may be left that only purged messages refer to; repair the store and collect again: %w", err)
+		return nil, false, fmt.Errorf("some payloads of purged messages may remain; repair the store and collect again: %w", err)
 	}
 	w := sweep.Sweeper{Store: x.s, Before: m.At, Purge: true, Yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}
 	for some := range slices.Chunk(there, sweep.Batch) {

@@ -88,7 +88,7 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
 		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreVersion(ctx, c, t, &r) })
 	default:
-		err = fmt.Errorf("%w: what is %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
+		err = fmt.Errorf("%w: an item of kind %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
 	}
 	if err != nil {
 		return r, err
@@ -240,7 +240,7 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 		case err != nil:
 			return err
 		case !ok:
-			return fmt.Errorf("%w: message %d of line %s is gone", engine.ErrPosition, t.Item.Position, t.Item.Line)
+			return fmt.Errorf("%w: message %d of line %s no longer exists", engine.ErrPosition, t.Item.Position, t.Item.Line)
 		case e.IsErased():
 			return fmt.Errorf("%w: message %s", engine.ErrErased, old.ID)
 		case e.ID != old.ID:
