@@ -145,7 +145,7 @@ type Erased struct {
 // context in the store's trash, and payloads that nothing else refers to. The positions stay; readers find the messages
 // unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
-// Erase takes along what repeats the messages: moments that were made from them, in an imported context the records that
+// Erase also erases what repeats the messages: moments that were made from them, in an imported context the records that
 // repeat them, and a title that was made from one of them. [Erased].With says so. If it cannot read a message that may be
 // one of these, it erases the rest, reports one with a Problem for each such message, and returns an error that wraps
 // [ErrUnexamined]. Another call, for any message of the context, looks at them again.

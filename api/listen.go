@@ -126,7 +126,7 @@ func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 }
 
 // connections bounds the open connections of a server. Above the bound it closes one that has no request, the oldest
-// first: whoever opens many and says nothing does not keep others out.
+// first: a client with many idle connections does not keep others out.
 type connections struct {
 	max int
 

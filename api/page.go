@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// screens are the paths of the page besides /: it reads its address itself.
+// screens are the paths of the page other than /: it reads its address itself.
 var screens = []string{"/c/{context}", "/c/{context}/{view...}", "/search", "/files", "/usage", "/health"}
 
 // servePage serves the files of a page: index.html for each of its screens, and the others below /assets/. Their names

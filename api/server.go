@@ -8,7 +8,7 @@
 // The file openapi.yaml is the contract: paths, parameters, bodies and problems. The server sends it at
 // /v1/openapi.yaml. docs/API.md has an example of each operation.
 //
-// The server trusts nobody who does not have the token, and no web page: see docs/API.md, "Security". No request names
+// The server trusts only clients with the token, and no web page: see docs/API.md, "Security". No request names
 // a path of the file system, and the log has no id, name or text of the store.
 package api
 

@@ -69,7 +69,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// checkToken rejects a text that is no token: it must fit in a header, in the fragment of a URL and in the name of a
+// checkToken rejects a text that is not a token: it must fit in a header, in the fragment of a URL and in the name of a
 // subprotocol.
 func checkToken(token string) error {
 	if len(token) < minToken {

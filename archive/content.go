@@ -15,7 +15,7 @@ type frame struct {
 	users   atomic.Int32
 }
 
-// spareFrames holds the memory of frames of up to [FrameSize] that nobody uses.
+// spareFrames holds the memory of frames of up to [FrameSize] that is not in use.
 var spareFrames = sync.Pool{New: func() any { return new(frame) }}
 
 func (f *frame) take() { f.users.Add(1) }

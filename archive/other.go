@@ -7,12 +7,12 @@ import (
 	"sort"
 )
 
-// Other is a record that is no message. Its kind is one of package journal; Body is as it was committed. A message that
+// Other is a record that is not a message. Its kind is one of package journal; Body is as it was committed. A message that
 // a later record of the segment replaced leaves one behind, too: the place of the version that is gone.
 type Other struct {
 	Seq  uint64
 	Kind string
-	More bool // the commit goes on with the next record
+	More bool // the commit continues with the next record
 	Body []byte
 }
 
@@ -69,7 +69,7 @@ func (d *rowReader) text(most int64) []byte {
 	return v
 }
 
-// Others yields the records that are no messages, from a number on, in order. For each damaged frame it yields an error
+// Others yields the records that are not messages, from a number on, in order. For each damaged frame it yields an error
 // that wraps [ErrDamaged], and continues.
 func (s *Segment) Others(from uint64) iter.Seq2[Other, error] {
 	return func(yield func(Other, error) bool) {

@@ -26,7 +26,7 @@ type Rewrite struct {
 	// Rescue returns the envelope of a message whose frame is damaged, or nil if there is no other copy. The message is
 	// then lost. Without Rescue, such a message makes Run fail, unless its frame is copied, and so do damaged rows.
 	Rescue func(*Row) []byte
-	// Other decides whether a record that is no message stays; nil keeps all.
+	// Other decides whether a record that is not a message stays; nil keeps all.
 	Other func(*Other) bool
 }
 

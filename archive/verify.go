@@ -100,7 +100,7 @@ func (v *verification) blocks(tables part) (bytes int64) {
 	return bytes
 }
 
-// records reads the records that are no messages, and the state.
+// records reads the records that are not messages, and the state.
 func (v *verification) records() {
 	for n := range v.tables[others].count {
 		e, err := v.entryOf(others, n)

@@ -57,7 +57,7 @@ type Writer struct {
 	last    Row
 	first   int64 // rows before the block
 
-	pending  []byte // records that are no messages
+	pending  []byte // records that are not messages
 	otherSeq uint64 // of the first of them
 	lastSeq  uint64 // of the last of them
 
@@ -124,7 +124,7 @@ func (w *Writer) Add(r Row, b []byte) error {
 	return nil
 }
 
-// AddOther adds a record that is no message. Records come in the order of their numbers.
+// AddOther adds a record that is not a message. Records come in the order of their numbers.
 func (w *Writer) AddOther(o Other) error {
 	switch {
 	case w.err != nil:
@@ -261,7 +261,7 @@ func (w *Writer) Commit(from, to journal.Spot, state []byte) (name string, size 
 		return "", 0, err
 	}
 	if err = w.fs.SyncDir("."); err != nil {
-		_ = w.fs.Remove(name) // nobody may rely on it
+		_ = w.fs.Remove(name) // no process may rely on it
 		w.err = err
 		return "", 0, err
 	}

@@ -102,7 +102,7 @@ type Item struct {
 	Context  uuid.UUID
 	Title    string // of the context
 	Branch   string
-	Position int64     // of the message, -1 if the item is no message
+	Position int64     // of the message, -1 if the item is not a message
 	From     []Source  // of a summary
 	ID       uuid.UUID // of the message
 	Role     string    // user, assistant, tool or system; of a moment, its type

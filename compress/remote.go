@@ -63,7 +63,7 @@ func cut(text string, maxTokens int, count func(text string) int) string {
 	return kept
 }
 
-// Hybrid summarises locally, and lets a model write the summary anew. If that fails, the local summary counts.
+// Hybrid summarises locally, and lets a model rewrite the summary. If that fails, the local summary counts.
 type Hybrid struct {
 	Local  Local
 	Remote Compressor

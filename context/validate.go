@@ -168,7 +168,7 @@ func (l *Line) continues(p *Line) error {
 	return nil
 }
 
-// validateMembers checks the members besides lines and branches.
+// validateMembers checks the members other than lines and branches.
 func (m *Metadata) validateMembers() error {
 	if m.ID == uuid.Nil {
 		return fmt.Errorf("the id is missing")

@@ -83,7 +83,7 @@ type Options struct {
 	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
 	Database Database
 
-	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is no history yet, is
+	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is not a history yet, is
 	// no problem: a later import reads it.
 	Growing bool
 
@@ -297,7 +297,7 @@ func (j *job) emit(r Result, err error) bool {
 	return !j.stopped
 }
 
-// errUnfinished means that a growing file is no history yet.
+// errUnfinished means that a growing file is not a history yet.
 var errUnfinished = errors.New("the file has no complete record yet")
 
 // unfinished reports whether an error about JSON only means that the file is being written.
@@ -325,7 +325,7 @@ const (
 	zstdMagic   = "\x28\xb5\x2f\xfd"
 	sqliteMagic = "SQLite format 3\x00"
 
-	// maxWindow limits the memory for decompression: a larger window is no file of a tool.
+	// maxWindow limits the memory for decompression: a larger window is not a file of a tool.
 	maxWindow = 128 << 20
 )
 

@@ -76,7 +76,7 @@ func (r *repair) adoptOne(f foreign, to uuid.UUID) error {
 				return err
 			}
 		}
-		f.Repairable = true // it is no problem any more
+		f.Repairable = true // it is not a problem any more
 		r.did(*f.problem, "committed at position %d of line %s", env.Position, to)
 		return r.Dir.ReplaceMessage(line.Folder, env.ID, body, env.StoredAt)
 	})

@@ -108,7 +108,7 @@ func (x *examination) read(entries []index.Entry, which []int) [][]byte {
 }
 
 // checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work. A file
-// that is due is missing if nobody is about to make it: the wait is for those of the commits that were there before.
+// that is due is missing if no process is about to make it: the wait is for those of the commits that were there before.
 func (x *examination) checkSuspects(ctx context.Context) error {
 	look := func() ([]problem, error) { return x.recheck(ctx) }
 	problems, err := look()

@@ -20,7 +20,7 @@ import (
 type Payloads struct {
 	Store vfs.FS
 	Blobs *blob.Store
-	// Alone runs f while nobody stores a blob, or refers to an existing one.
+	// Alone runs f while no process stores a blob, or refers to an existing one.
 	Alone func(ctx context.Context, f func() error) error
 
 	referred map[blob.Sum]bool  // blobs that something refers to

@@ -38,7 +38,7 @@ type repair struct {
 	done  []Repaired
 }
 
-// Repair repairs what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
+// Repair fixes what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
 // order is history, metadata, messages, payloads; Repair reports a change only once it is durable. A second Repair
 // changes nothing. left is the number of problems that remain.
 func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) (left int, err error) {

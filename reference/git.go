@@ -63,7 +63,7 @@ func openGit(ctx context.Context, dir string) (*git, error) {
 	return g, nil
 }
 
-// command prepares a command of git that runs no program, asks nobody, locks nothing and fetches nothing.
+// command prepares a git command that runs no program, never prompts, takes no lock and fetches nothing.
 func (g *git) command(args ...string) *exec.Cmd {
 	fixed := []string{
 		"--literal-pathspecs", "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",

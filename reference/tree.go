@@ -114,7 +114,7 @@ func reasonOf(err error) error {
 // maxFiles bounds the files that a search for a moved file looks at.
 const maxFiles = 20_000
 
-// walk returns the regular files of a workspace that is no repository, at most maxFiles.
+// walk returns the regular files of a workspace that is not a repository, at most maxFiles.
 func (t *tree) walk() (files []string) {
 	entries := 0
 	_ = fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

@@ -52,7 +52,7 @@ type FileRow struct {
 	ID       uuid.UUID // of the message
 	Role     string
 	// Pointer is that to the path or the content in the message (RFC 6901). Into JSON in a string, such as the arguments
-	// of a call, it goes on behind the pointer to the string.
+	// of a call, it continues behind the pointer to the string.
 	Pointer string
 	Payload string // SHA-256 of the content, if it is a payload
 	Cursor  string

@@ -18,7 +18,7 @@ import (
 )
 
 // Attach makes the index of a store, and the texts assembled from it, forget what is erased, purged or removed through
-// s. Without it, such an operation removes the whole index, and the next update builds it anew. Attach does not open
+// s. Without it, such an operation removes the whole index, and the next update rebuilds it. Attach does not open
 // the index.
 func Attach(s *ctxdir.Store) {
 	e := bridge.Engine(s)

@@ -28,7 +28,7 @@ type condition struct {
 type term struct {
 	words  []string // as in the body of a document; several are a phrase
 	exact  bool     // a word as it is written, not its stem
-	prefix bool     // the last word may go on
+	prefix bool     // the last word may continue
 	stem   bool     // the word is a stem already
 }
 

@@ -35,7 +35,7 @@ const (
 	CacheSize = 100_000_000
 )
 
-// ErrForeign reports a workspace that belongs to another user of the machine. Whoever made it can read what is stored
+// ErrForeign reports a workspace that belongs to another user of the machine. Its owner can read what is stored
 // there, and writes what an agent reads from it.
 var ErrForeign = errors.New("the workspace belongs to another user")
 

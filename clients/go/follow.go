@@ -30,7 +30,7 @@ const maxEvent = 4 << 20
 const closeRemoved = websocket.StatusCode(4002)
 
 // Follow yields the events of a context after the commit with a number, and then new ones as they happen: the events of
-// each commit once, in order. If the connection ends, it connects again and goes on where it was. It ends with an error
+// each commit once, in order. If the connection ends, it connects again and continues where it was. It ends with an error
 // if that fails twice without an event between, or if the context was removed: then with a [Problem] of the code
 // not_found. The end of ctx ends it with the error of ctx.
 func (c *ClientWithResponses) Follow(ctx context.Context, context ContextRef, after uint64) iter.Seq2[Event, error] {

@@ -19,7 +19,7 @@ type Draft struct {
 	Type      string    // likewise
 	CreatedAt time.Time // likewise
 	OriginID  string    // the id that the message has elsewhere
-	// CopyOf and Repeats name messages of the context, which an erase takes along: see [message.Envelope].
+	// CopyOf and Repeats name messages of the context, which an erase also erases: see [message.Envelope].
 	CopyOf, Repeats []uuid.UUID
 	Source          json.RawMessage
 	// References are an array of references to lines of files, which the engine keeps as it is.

@@ -14,7 +14,7 @@ type WriteOption struct {
 // conditions are what a write requires of the state on which it happens.
 type conditions struct {
 	position *int64  // nil for any
-	exact    bool    // messages that are at this position already are no retry
+	exact    bool    // messages that are at this position already do not count as a retry
 	sequence *uint64 // nil for any
 	shared   bool    // other branches may show the message too
 }
@@ -25,7 +25,7 @@ func AtPosition(position int64) WriteOption {
 	return WriteOption{"position", func(o *conditions) { o.position = &position }}
 }
 
-// ExactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
+// ExactlyAt is AtPosition for a writer that never retries: another writer stored existing messages.
 func ExactlyAt(position int64) WriteOption {
 	return WriteOption{"position", func(o *conditions) { o.position, o.exact = &position, true }}
 }

@@ -258,7 +258,7 @@ func (c *Context) queueBlobs(items []Item, log string) {
 	}
 }
 
-// run makes the waiting blobs. A failure is no error: the log has the payload. If the log is gone, the blob was
+// run makes the waiting blobs. A failure is not an error: the log has the payload. If the log is gone, the blob was
 // made and may have been erased since: an erase removes the log before it takes the lock on blobs.
 func (p *blobQueue) run(c *Context) {
 	p.making.Lock()

@@ -176,7 +176,7 @@ func (c *Context) Superseded(at Place, old []byte, env *message.Envelope, raw []
 		_ = c.Dir.FS.Remove(c.Dir.MessagePath(at.Span.Folder, env.ID)) // of an edit; readers find it stale
 		return
 	}
-	// A file that cannot be made is no error: the log has the version, and readers take it from there.
+	// A file that cannot be made is not an error: the log has the version, and readers take it from there.
 	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.ID, raw, env.StoredAt)
 }
 

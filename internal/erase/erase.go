@@ -201,7 +201,7 @@ func (e *eraser) finish(ctx context.Context) error {
 		}
 	}
 	forget := e.s.EndForgetting
-	if e.o.locked { // the purge goes on
+	if e.o.locked { // the purge continues
 		forget = e.s.ForgetDerived
 	}
 	if err := forget(ctx, e.id); err != nil {

@@ -117,7 +117,7 @@ func (e *eraser) addUnreferenced(ctx context.Context, s *engine.Store) (marked m
 	}
 	marked, err = sweep.Mark(ctx, s)
 	if err != nil && len(e.blobs) == 0 && !e.referred {
-		return marked, ctx.Err() // no payload of the messages is known: damage elsewhere is no reason to fail
+		return marked, ctx.Err() // no payload of the messages is known: damage elsewhere is not a reason to fail
 	}
 	maps.DeleteFunc(loose, func(sum blob.Sum, _ bool) bool { return marked[sum] || e.blobs[sum] })
 	if err != nil || len(loose) == 0 {

@@ -20,7 +20,7 @@ type Discrepancy struct {
 func (d Discrepancy) String() string { return d.Path + ": " + d.Reason }
 
 // Comparer is a [Sink] that compares what it receives with a legacy context. Objects are equal if they have the same
-// members in any order; of a repeated name, the last counts. Numbers are equal if they are spelled alike.
+// members in any order; of a repeated name, the last counts. Numbers are equal if their digits are.
 type Comparer struct {
 	f      *File
 	report func(Discrepancy)
@@ -217,7 +217,7 @@ func (c *Comparer) Finish() error {
 var _ Sink = (*Comparer)(nil)
 
 // Equal reports whether two JSON values are equal: objects by their members (of a repeated name, the last), strings by
-// their content, numbers by their spelling.
+// their content, numbers by their digits.
 func Equal(a, b jsontext.Value) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -57,7 +57,7 @@ type Branch struct {
 // Missing is an element of a list that is not a key of the pool.
 type Missing struct {
 	At int            `json:"at"` // number of elements before it that are in the pool
-	ID jsontext.Value `json:"id"` // as spelled
+	ID jsontext.Value `json:"id"` // verbatim
 }
 
 // node is the place of a node.

@@ -121,7 +121,7 @@ func replaceFile(s *engine.Store, known summaries, seen changesSeen, checked int
 	return h, true
 }
 
-// writeHead writes the first line anew, unless another list replaced the file.
+// writeHead rewrites the first line, unless another list replaced the file.
 func writeHead(s *engine.Store, h *head) {
 	f, err := s.FS.OpenFile(SummariesFile, os.O_RDWR)
 	if err != nil {

@@ -150,7 +150,7 @@ func removeFromItem(fsys vfs.FS, p string) error {
 	return fsys.SyncDir(path.Dir(item))
 }
 
-// eachMentionInRecords calls f for each blob that a log, metadata.json, or a record in a segment that is no message
+// eachMentionInRecords calls f for each blob that a log, metadata.json, or a record in a segment that is not a message
 // mentions: what a removed branch had as its system prompt is in an earlier record at most.
 func eachMentionInRecords(fsys vfs.FS, f func(blob.Sum)) error {
 	names := []string{ctxfolder.MetadataFile}
