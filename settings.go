@@ -74,7 +74,7 @@ func settings(e engine.Settings) Settings {
 }
 
 // Configure changes the settings of the store. Other programs may change them at the same time: change receives the
-// present ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
+// current ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
 // with [ErrInvalid] if a number other than TextThreshold is negative, or if this version does not know a mode.
 func (s *Store) Configure(ctx context.Context, change func(*Settings) error) error {
 	return wrap(s.e.Configure(ctx, func(e *engine.Settings) error {

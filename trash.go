@@ -225,7 +225,7 @@ type Restored struct {
 
 // Restore restores an item and removes it from the trash. A context returns to its folder. A removed
 // branch, or the branch that was rewound, returns under its name or a similar one. An old version of a message replaces
-// the present one, which moves to the trash. Blobs return to their paths.
+// the current one, which moves to the trash. Blobs return to their paths.
 //
 // A second call finishes an interrupted restore. Restore fails with:
 //

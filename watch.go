@@ -16,7 +16,7 @@ const (
 	EventBranch   = "branch"
 	EventMessage  = "message"
 	EventMetadata = "metadata"
-	EventResync   = "resync" // commits are missing or damaged; the event describes the present state; later events continue from it
+	EventResync   = "resync" // commits are missing or damaged; the event describes the current state; later events continue from it
 )
 
 // Event is a change in a store.
@@ -48,7 +48,7 @@ type Event struct {
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the history; hints
 // of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a slow
 // follower costs no memory. Where commits are missing or damaged, it yields an [EventResync]. A commit may be yielded
-// shortly before it is durable. A message of an older commit that was replaced since then is the present version.
+// shortly before it is durable. A message of an older commit that was replaced since then is the current version.
 type Watcher struct {
 	// Polling says why the watcher polls: the system does not watch folders, or its limits are reached. It is nil while
 	// the system watches. A polling watcher yields no edits by hand.

@@ -42,7 +42,7 @@ const (
 	maxDiff    = 16 << 10
 )
 
-// ErrInvalid is wrapped by errors about a reference, a file or lines that cannot be.
+// ErrInvalid is wrapped by errors about a reference, a file or lines that are invalid.
 var ErrInvalid = errors.New("invalid reference")
 
 // Ref is a reference to lines of a file. Only File is required. A member that is not known is zero.

@@ -58,7 +58,7 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 	return errors.Join(err, db.Close())
 }
 
-// reconcile removes the rows of a context that are not those of the present versions of its messages.
+// reconcile removes the rows of a context that do not belong to current versions of its messages.
 func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	if err := w.begin(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// removeStale removes the rows of other versions than the present ones.
+// removeStale removes the rows of other versions than the current ones.
 func (s *contextSync) removeStale(ctx context.Context) error {
 	for _, span := range s.spans {
 		rows, err := s.rows(span.Line)

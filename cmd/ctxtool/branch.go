@@ -66,7 +66,7 @@ func branchInfo(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.Bra
 	return ctxdir.BranchInfo{}, &ctxdir.Error{Op: "describe", Context: c.ID(), Err: fmt.Errorf("%w: branch %q", ctxdir.ErrNotExist, name)}
 }
 
-// printBranch prints the present state of a branch.
+// printBranch prints the current state of a branch.
 func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) error {
 	info, err := branchInfo(ctx, c, name)
 	if err != nil {

@@ -139,7 +139,7 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 		Use:   "restore ITEM…",
 		Short: "Restore items from the trash",
 		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their
-names or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is the
+names or similar ones; old versions of messages, in place of the current ones; blobs. ITEM is the
 former name of a context or branch, the id of an item, or any unique prefix or suffix of the id.`,
 		Example:           "  ctxtool trash restore 5f2f3c0d",
 		Annotations:       exits("", ofStores...),

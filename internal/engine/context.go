@@ -45,7 +45,7 @@ type Context struct {
 	mu           sync.Mutex // guards metadata, sealing and closed
 	closed       bool       // no operation may begin
 	metadata     *Metadata
-	journaled    *Metadata            // by the logs; nil before the context has the present format
+	journaled    *Metadata            // by the logs; nil before the context has the current format
 	projection   ctxfolder.Projection // the state of metadata.json
 	stamp        ctxfolder.Stamp
 	broken       error         // why metadata.json is unusable

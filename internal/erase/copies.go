@@ -23,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// An erase leaves files alone that are none of the store's: a copy of a message that a person made. It names those that
+// An erase leaves foreign files alone, such as a copy of a message that a person made. It names those that
 // hold an erased message.
 
 const (

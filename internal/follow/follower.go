@@ -253,7 +253,7 @@ func (f *follower) take(ctx context.Context, rec *index.Tailed) {
 	f.queue = append(f.queue, e)
 }
 
-// message returns the message of a record, or its present version if that of the record is gone: it was replaced or erased.
+// message returns the message of a record, or its current version if that of the record is gone: it was replaced or erased.
 // It returns nil if the line ends before it now.
 func (f *follower) message(ctx context.Context, rec *index.Tailed) *engine.Message {
 	now, ok, err := f.c.Index.Entry(rec.Entry.Line, rec.Entry.Position)

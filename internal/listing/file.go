@@ -49,7 +49,7 @@ func decodeHead(line []byte, store uuid.UUID) (h head, ok bool) {
 	return h, err == nil && bytes.Equal(line, h.encode(store))
 }
 
-// fileNow returns the present state of the file, without its time, zero without the file.
+// fileNow returns the current state of the file, without its time, zero without the file.
 func fileNow(s *engine.Store) (now engine.FileState) {
 	if info, err := s.FS.Lstat(SummariesFile); err == nil {
 		now = engine.FileState{Number: vfs.Number(info), Size: info.Size()}

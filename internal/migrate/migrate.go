@@ -191,8 +191,8 @@ func (g *migration) repeat(ctx context.Context) error {
 	return err
 }
 
-// hasMoved reports whether the legacy context has lost its name: nothing bears it, or another file does, or the
-// migrated context.
+// hasMoved reports whether the legacy context has lost its name: the name is free, or belongs to another file or to
+// the migrated context.
 func (g *migration) hasMoved() bool {
 	now, err := g.from.Lstat(g.name)
 	if err != nil || g.info == nil {

@@ -30,7 +30,7 @@ type RestoreResult struct {
 
 // Restore moves an item out of trash, back to where it was. A context gets its folder back; Restore fails with
 // [engine.ErrExist] when the folder exists. A removed line gets a branch with its former name or a similar one. An old
-// version of a message replaces the present one, which moves to the trash. Blobs return to their places.
+// version of a message replaces the current one, which moves to the trash. Blobs return to their places.
 //
 // Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] for a version of a message that is
 // gone, and with [engine.ErrConflict] when another message has its position; and with [engine.ErrInvalid] for an item that
@@ -219,7 +219,7 @@ func adoptBlob(s *engine.Store, path string, sum blob.Sum) (moved bool, err erro
 	return err == nil, err
 }
 
-// restoreVersion makes an old version of a message the present one, by a replace.
+// restoreVersion makes an old version of a message the current one, by a replace.
 func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *RestoreResult) error {
 	raw, err := t.Envelope()
 	if err != nil {
