@@ -52,9 +52,9 @@ type RepairOptions struct {
 	Adopt    bool        // adopt valid messages that were never committed here
 	// Progress is called from time to time, and at least once for each context; may be nil.
 	Progress func(CheckProgress)
-	// Report receives each finding that was mended, when the result is durable; may be nil.
+	// Report receives each finding that was repaired, when the result is durable; may be nil.
 	Report func(Finding)
-	// Failed receives the error of each context that cannot be mended; if set, the returned error omits these failures.
+	// Failed receives the error of each context that cannot be repaired; if set, the returned error omits these failures.
 	Failed func(error)
 }
 
@@ -64,7 +64,7 @@ type CheckProgress struct {
 	Contexts int   // number of contexts checked so far
 	Messages int64 // number of messages checked so far, in all contexts
 	Done, Of int64 // messages of the current line
-	Left     int   // findings that the repair could not mend
+	Left     int   // findings that the repair could not repair
 }
 
 // chosen returns the contexts of an operation as the packages below take them, nil for all. The caller has to say that it
@@ -100,9 +100,9 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 	})
 }
 
-// Repair mends what a check finds, and returns what it did. The trash keeps a copy of everything that it replaces. A
+// Repair fixes what a check finds, and returns what it did. The trash keeps a copy of everything that it replaces. A
 // message without any copy is marked unavailable and keeps its position. Repair checks without a lock, and locks a
-// context to mend it. A second call does nothing. The error includes each context that it could not mend; the others
+// context to repair it. A second call does nothing. The error includes each context that it could not repair; the others
 // are still processed. Repair fails with [ErrInvalid] unless o says what to repair.
 func (s *Store) Repair(ctx context.Context, o RepairOptions) ([]Finding, error) {
 	ids, err := chosen("repair", o.Contexts, o.All)

@@ -38,7 +38,7 @@ func ExampleStore_Repair() {
 
 	fmt.Println(mend(ctx, s, c.ID()))
 	// Output:
-	// message-damaged: made again from the committed message
+	// message-damaged: recreated from the committed message
 	// 0 <nil>
 }
 

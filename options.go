@@ -30,7 +30,7 @@ func WithRelaxedDurability() Option { return option(engine.WithDurability(engine
 func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
 
 // WithMemoryLimit sets the limit, in bytes, of the memory that one call takes for decompressed data. A small file can
-// claim gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the
+// expand to gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the
 // engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
 // [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and can read such data.
 func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }

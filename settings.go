@@ -74,7 +74,7 @@ func settings(e engine.Settings) Settings {
 }
 
 // Configure changes the settings of the store. Other programs may change them at the same time: change receives the
-// present ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
+// current ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
 // with [ErrInvalid] if a number other than TextThreshold is negative, or if this version does not know a mode.
 func (s *Store) Configure(ctx context.Context, change func(*Settings) error) error {
 	return wrap(s.e.Configure(ctx, func(e *engine.Settings) error {
@@ -98,11 +98,11 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 func (s *Settings) check() error {
 	switch {
 	case s.ArchiveAfter < 0 || s.KeepLast < 0 || s.TrashGrace < 0 || s.CacheSize < 0 || s.MaxTokens < 0:
-		return errors.New("a setting is negative")
+		return errors.New("settings must not be negative")
 	case s.StorageMode != "" && s.StorageMode != StorageLocal:
-		return fmt.Errorf("storage mode %q: this version keeps conversations on this machine only, which is %q", s.StorageMode, StorageLocal)
+		return fmt.Errorf("unknown storage mode %q; this version supports only %q", s.StorageMode, StorageLocal)
 	case !slices.Contains([]string{"", CompressLocal, CompressRemote, CompressHybrid}, s.Compression):
-		return fmt.Errorf("compression %q: want %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
+		return fmt.Errorf("unknown compression %q; use %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
 	}
 	return nil
 }

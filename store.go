@@ -50,7 +50,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 
 // Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when the store is of
 // another version. A store with features that this program can only read is opened for reading. It fails with
-// [ErrDamaged] when the store's own file, ctxdir.json, is damaged: [RepairStore] mends that. With [WithReadOnly] such a
+// [ErrDamaged] when the store's own file, ctxdir.json, is damaged: [RepairStore] repairs that. With [WithReadOnly] such a
 // store opens, and [StoreInfo].Problem says what is wrong.
 func Open(dir string, opts ...Option) (*Store, error) {
 	e, err := engine.Open(dir, engineOptions(opts)...)
@@ -70,7 +70,7 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 // Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts
 // open for later calls, and calls at the same time share them: so a program that works on many contexts by their ids
 // opens each only once. c is valid until f returns, and Close does nothing to it. A context that was removed or
-// replaced meanwhile is opened anew. Use fails with [ErrNotExist], and returns the error of f.
+// replaced meanwhile is opened again. Use fails with [ErrNotExist], and returns the error of f.
 func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error) error {
 	var failed error
 	err := s.e.Use(ctx, id, func(e *engine.Context) error {

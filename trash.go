@@ -108,7 +108,7 @@ type CollectOptions struct {
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]TrashItem, error) {
 	ids, err := chosen("collect", o.Contexts, o.All)
 	if err == nil && (o.Grace < 0 || o.NoGrace && o.Grace > 0) {
-		err = &Error{Op: "collect", Err: fmt.Errorf("%w: a grace period of %v, NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
+		err = &Error{Op: "collect", Err: fmt.Errorf("%w: grace period %v with NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
 	}
 	if err != nil {
 		return nil, err
@@ -159,7 +159,7 @@ type Erased struct {
 // context in the store's trash, and payloads that nothing else refers to. The positions stay; readers find the messages
 // unavailable, with [ErrErased]. docs/DESIGN.md lists what an erase cannot reach.
 //
-// Erase takes along what repeats the messages: moments that were made from them, in an imported context the records that
+// Erase also erases what repeats the messages: moments that were made from them, in an imported context the records that
 // repeat them, and a title that was made from one of them. [Erased].With says so. If it cannot read a message that may be
 // one of these, it erases the rest, reports one with a Problem for each such message, and returns an error that wraps
 // [ErrUnexamined]. Another call, for any message of the context, looks at them again.
@@ -236,7 +236,7 @@ type Restored struct {
 
 // Restore restores an item and removes it from the trash. A context returns to its folder. A removed
 // branch, or the branch that was rewound, returns under its name or a similar one. An old version of a message replaces
-// the present one, which moves to the trash. Blobs return to their paths.
+// the current one, which moves to the trash. Blobs return to their paths.
 //
 // A second call finishes an interrupted restore. Restore fails with:
 //

@@ -70,7 +70,7 @@ type Event struct {
 // Watcher yields every commit of any process exactly once, the commits of a context in order. It reads the history; hints
 // of the file system only say when to read, and without them it reads every 0.2 seconds. It keeps no queue: a slow
 // follower costs no memory. Where commits are missing or damaged, it yields an [EventResync]. A commit may be yielded
-// shortly before it is durable. A message of an older commit that was replaced since then is the present version.
+// shortly before it is durable. A message of an older commit that was replaced since then is the current version.
 type Watcher struct {
 	// Polling says why the watcher polls: the system does not watch folders, or its limits are reached. It is nil while
 	// the system watches. A polling watcher yields no edits by hand.

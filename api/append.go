@@ -116,7 +116,7 @@ func readDrafts(r *http.Request, envelope bool) (drafts []ctxdir.Draft, err erro
 		}
 		d, err := parse(line)
 		if err == nil && len(drafts) == maxLines {
-			err = fmt.Errorf("more than %d messages", maxLines)
+			err = fmt.Errorf("the body exceeds the limit of %d messages", maxLines)
 		}
 		if err != nil {
 			p := problem(codeInvalid, "line %d: %v", number, err)
@@ -126,7 +126,7 @@ func readDrafts(r *http.Request, envelope bool) (drafts []ctxdir.Draft, err erro
 		drafts = append(drafts, d)
 	}
 	if drafts == nil {
-		return nil, invalid("the body has no message")
+		return nil, invalid("the body contains no message")
 	}
 	return drafts, nil
 }
@@ -182,7 +182,7 @@ func envelopeOf(line []byte) (d ctxdir.Draft, err error) {
 		text, _ := strconv.Unquote(string(e.CreatedAt))
 		at, err := time.Parse(time.RFC3339Nano, text)
 		if err != nil {
-			return d, errors.New("created_at: want a time of RFC 3339")
+			return d, errors.New("created_at: expected an RFC 3339 time")
 		}
 		d.CreatedAt = at
 	}

@@ -53,13 +53,13 @@ func (a *assembleRequest) request() (r assemble.Request, err error) {
 	formats := []assemble.Format{assemble.Text, assemble.OpenAI, assemble.Anthropic}
 	switch {
 	case a.MaxTokens < 0 || a.MaxTokens > maxBudget:
-		return r, invalid("max_tokens: want a number from 1 to %d", maxBudget)
+		return r, invalid("max_tokens: expected a number from 1 to %d", maxBudget)
 	case len(a.Pinned) > maxPinned:
-		return r, invalid("pinned: want at most %d messages", maxPinned)
+		return r, invalid("pinned: the list exceeds the limit of %d messages", maxPinned)
 	case !slices.Contains(formats, r.Format):
 		return r, invalid("format: unknown value %q; use one of: text, openai, anthropic", short(a.Format))
 	case a.Context == "" && strings.TrimSpace(a.Query) == "":
-		return r, invalid("want a context or a query")
+		return r, invalid("context or query is required")
 	}
 	switch a.Tokenizer {
 	case "", "o200k_base":

@@ -230,7 +230,7 @@ const maxKey = 255
 func idempotencyKey(r *http.Request) (string, error) {
 	key := r.Header.Get("Idempotency-Key")
 	if len(key) > maxKey {
-		return "", invalid("Idempotency-Key: it exceeds the limit of %d characters", maxKey)
+		return "", invalid("Idempotency-Key: exceeds the limit of %d characters", maxKey)
 	}
 	return key, nil
 }
@@ -319,11 +319,11 @@ func mergedConfig(config, patch json.RawMessage) (json.RawMessage, error) {
 	}
 	var changes, members map[string]json.RawMessage
 	if err := json.Unmarshal(patch, &changes); err != nil || changes == nil {
-		return nil, invalid("config: want an object")
+		return nil, invalid("config: expected an object")
 	}
 	if len(config) > 0 {
 		if err := json.Unmarshal(config, &members); err != nil {
-			return nil, fmt.Errorf("%w: the stored config is no object", ctxdir.ErrDamaged)
+			return nil, fmt.Errorf("%w: the stored config is not an object", ctxdir.ErrDamaged)
 		}
 	}
 	if members == nil {

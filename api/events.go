@@ -72,7 +72,7 @@ func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) err
 	}
 	if x.followers.Add(1) > maxFollowers {
 		x.followers.Add(-1)
-		return problem(codeClosing, "the server has the largest number of followers, %d", maxFollowers)
+		return problem(codeClosing, "the server has reached its limit of %d followers", maxFollowers)
 	}
 	defer x.followers.Add(-1)
 	feed, at, leave, err := x.feeds.follow(r.Context(), f.id)
@@ -146,11 +146,11 @@ func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websock
 			switch {
 			case f.at.next != nil:
 			case f.feeds.ended.Err() != nil:
-				return closeEnding, "the server ends"
+				return closeEnding, "the server is shutting down"
 			case f.at.removed:
 				return closeRemoved, "the context was removed"
 			default:
-				return closeAgain, "failed to read on"
+				return closeAgain, "failed to read further events"
 			}
 			f.at = f.at.next
 			if f.at.own > 0 && f.at.own <= sent {
@@ -160,7 +160,7 @@ func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websock
 		case <-timer.C:
 			line = record.Encode(beat{"heartbeat", f.sequence})
 		case <-ended:
-			return closeEnding, "the server ends"
+			return closeEnding, "the server is shutting down"
 		case <-ctx.Done():
 			return websocket.StatusNormalClosure, "bye"
 		}

@@ -43,7 +43,7 @@ func (x *Server) withExport(r *http.Request, f func(e *exportRequest, c *ctxdir.
 		return err
 	}
 	if e.AllBranches && e.Branch != "" {
-		return invalid("branch: it cannot be used with all_branches")
+		return invalid("branch: cannot be used with all_branches")
 	}
 	if _, err := export.NewWriter(io.Discard, e.options(e.Replace)); err != nil {
 		return badExport(err)
@@ -62,10 +62,10 @@ func (e *exportRequest) options(replace []redact.Kind) export.Options {
 // badExport is a fault of the request in the words of the API.
 func badExport(err error) error {
 	if errors.Is(err, redact.ErrOptions) {
-		return invalid("replace: want some of key, token, mail, path, host, base64, word; words: want at most %d of 1 to %d bytes",
+		return invalid("replace: expected some of key, token, mail, path, host, base64, word; words: expected at most %d of 1 to %d bytes",
 			redact.MaxWords, redact.MaxWord)
 	}
-	return invalid("format: want html, markdown or jsonl; tools: want none, short or full")
+	return invalid("format: expected html, markdown or jsonl; tools: expected none, short or full")
 }
 
 // write writes the file of a request.

@@ -50,7 +50,7 @@ type event struct {
 	next *event
 }
 
-// follow returns a feed, which begins if nobody follows it yet, its newest event, and a function that leaves it.
+// follow returns a feed, which starts with its first follower, its newest event, and a function that leaves it.
 func (f *feeds) follow(ctx context.Context, id uuid.UUID) (*feed, *event, func(), error) {
 	f.mu.Lock()
 	x := f.all[id]
@@ -86,7 +86,7 @@ func (f *feeds) follow(ctx context.Context, id uuid.UUID) (*feed, *event, func()
 	return x, x.tail, leave, nil
 }
 
-// run reads the events of a feed until nobody follows it.
+// run reads the events of a feed while it has followers.
 func (f *feeds) run(id uuid.UUID, x *feed) {
 	ctx, stop := context.WithCancel(f.ended)
 	defer stop()

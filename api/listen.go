@@ -25,7 +25,7 @@ const nextPorts = 20
 func Listen(address string) (net.Listener, error) {
 	host, text, err := net.SplitHostPort(address)
 	if err != nil {
-		return nil, fmt.Errorf("address %q: want HOST:PORT, such as %s", address, DefaultAddress)
+		return nil, fmt.Errorf("address %q: expected HOST:PORT, such as %s", address, DefaultAddress)
 	}
 	port, err := strconv.ParseUint(text, 10, 16)
 	if err != nil {
@@ -126,7 +126,7 @@ func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) 
 }
 
 // connections bounds the open connections of a server. Above the bound it closes one that has no request, the oldest
-// first: whoever opens many and says nothing does not keep others out.
+// first: a client with many idle connections does not keep others out.
 type connections struct {
 	max int
 

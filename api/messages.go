@@ -47,11 +47,11 @@ func (p *parameters) span() span {
 	case ways > 1:
 		p.fail("from", "from and to, last, around, and at cannot be used together")
 	case s.to < s.from:
-		p.fail("to", "the range ends before it begins")
+		p.fail("to", "the end of the range is before its start")
 	case (p.has("before") || p.has("after")) && s.around == uuid.Nil && s.at.IsZero():
 		p.fail("before", "before and after need around or at")
 	case s.before > maxAround || s.after > maxAround:
-		p.fail("before", "want at most %d messages before and after", maxAround)
+		p.fail("before", "before and after exceed the limit of %d messages", maxAround)
 	}
 	return s
 }

@@ -181,7 +181,7 @@ func (x *Server) getMap(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	n := p.number("stretches", stretches)
 	if n < 1 || n > maxStretches {
-		p.fail("stretches", "want a number from 1 to %d", maxStretches)
+		p.fail("stretches", "expected a number from 1 to %d", maxStretches)
 	}
 	if err := p.done(); err != nil {
 		return err

@@ -7,7 +7,7 @@ import (
 	"path"
 )
 
-// screens are the paths of the page besides /: it reads its address itself.
+// screens are the paths of the page other than /: it reads its address itself.
 var screens = []string{"/c/{context}", "/c/{context}/{view...}", "/search", "/files", "/usage", "/health"}
 
 // servePage serves the files of a page: index.html for each of its screens, and the others below /assets/. Their names
@@ -28,7 +28,7 @@ func (x *Server) servePage(files fs.FS) error {
 		name := r.PathValue("name")
 		b, err := fs.ReadFile(files, name)
 		if err != nil || name == "index.html" {
-			problem(codeNotFound, "the page has no such file").write(w)
+			problem(codeNotFound, "file not found").write(w)
 			return
 		}
 		w.Header().Set("Cache-Control", "public, max-age=31536000, immutable")

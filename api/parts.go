@@ -106,7 +106,7 @@ func (x *Server) listParts(w http.ResponseWriter, r *http.Request) error {
 			return err
 		}
 		if to-from > maxParted {
-			return invalid("to: want at most %d messages", maxParted)
+			return invalid("to: the range exceeds the limit of %d messages", maxParted)
 		}
 		list := readList{From: from, To: to, Length: n}
 		if turns || whole {

@@ -84,7 +84,7 @@ func sendPayload(w http.ResponseWriter, r *http.Request, sum string, open func()
 	return nil
 }
 
-// seeker is a stream with positions: it reads up to them, and begins anew to go back.
+// seeker is a stream with positions: it reads up to them, and begins again to go back.
 type seeker struct {
 	open   func() (io.ReadCloser, int64, error)
 	r      io.ReadCloser

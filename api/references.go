@@ -69,7 +69,7 @@ func (x *Server) listReferences(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	from, to, stored := p.number("from", 0), p.number("to", ctxdir.End), p.yes("stored")
 	if to < from {
-		p.fail("to", "the range ends before it begins")
+		p.fail("to", "the end of the range is before its start")
 	}
 	if err := p.done(); err != nil {
 		return err

@@ -54,7 +54,7 @@ func (p *parameters) all(name string) []string {
 func (p *parameters) text(name string) string {
 	values := p.all(name)
 	if len(values) > 1 {
-		p.fail(name, "it is there %d times", len(values))
+		p.fail(name, "given %d times", len(values))
 	}
 	if len(values) == 0 {
 		return ""
@@ -72,7 +72,7 @@ func (p *parameters) number(name string, without int64) int64 {
 	}
 	n, err := strconv.ParseUint(text, 10, 63)
 	if err != nil {
-		p.fail(name, "%q is not a number from 0", text)
+		p.fail(name, "%q is not a non-negative integer", text)
 		return without
 	}
 	return int64(n)
@@ -82,7 +82,7 @@ func (p *parameters) number(name string, without int64) int64 {
 func (p *parameters) limit(without, most int64) int {
 	n := p.number("limit", without)
 	if n == 0 || n > most {
-		p.fail("limit", "want a number from 1 to %d", most)
+		p.fail("limit", "expected a number from 1 to %d", most)
 	}
 	return int(n)
 }
@@ -121,7 +121,7 @@ func (p *parameters) time(name string) time.Time {
 	}
 	at, err := time.Parse(time.RFC3339, text)
 	if err != nil {
-		p.fail(name, "%q is not a time of RFC 3339, such as 2026-01-02T15:04:05Z", text)
+		p.fail(name, "%q is not an RFC 3339 time, such as 2026-01-02T15:04:05Z", text)
 	}
 	return at
 }
@@ -227,7 +227,7 @@ func wantMedia(r *http.Request, types ...string) error {
 		return problem(codeMediaType, "the body must not be compressed")
 	}
 	if !slices.Contains(types, mediaType(r)) {
-		return problem(codeMediaType, "want Content-Type: %s", strings.Join(types, " or "))
+		return problem(codeMediaType, "expected Content-Type: %s", strings.Join(types, " or "))
 	}
 	return nil
 }
@@ -254,9 +254,9 @@ func documentError(err error) error {
 	case errors.As(err, &tooLarge):
 		return err
 	case errors.Is(err, io.EOF):
-		return invalid("the body is empty; want a JSON object")
+		return invalid("the body is empty; expected a JSON object")
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		return invalid("the body ends in the middle of the JSON")
+		return invalid("the JSON in the body is truncated")
 	}
 	return invalid("the body is not valid: %s", strings.TrimPrefix(err.Error(), "json: "))
 }

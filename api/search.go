@@ -166,7 +166,7 @@ func (x *Server) grep(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if len(text) > maxExpression {
-		p.fail("regex", "it exceeds the limit of %d bytes", maxExpression)
+		p.fail("regex", "exceeds the limit of %d bytes", maxExpression)
 	}
 	expression, err := regexp.Compile(text)
 	if err != nil {

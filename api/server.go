@@ -8,7 +8,7 @@
 // The file openapi.yaml is the contract: paths, parameters, bodies and problems. The server sends it at
 // /v1/openapi.yaml. docs/API.md has an example of each operation.
 //
-// The server trusts nobody who does not have the token, and no web page: see docs/API.md, "Security". No request names
+// The server trusts only clients with the token, and no web page: see docs/API.md, "Security". No request names
 // a path of the file system, and the log has no id, name or text of the store.
 package api
 
@@ -77,7 +77,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 		u, err := url.Parse(o.PublicURL)
 		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil ||
 			strings.Trim(u.Path, "/") != "" {
-			return nil, fmt.Errorf("public URL %q: want a scheme and a host, such as https://notes.example", o.PublicURL)
+			return nil, fmt.Errorf("public URL %q: expected a scheme and a host, such as https://notes.example", o.PublicURL)
 		}
 		public = u
 	}
@@ -103,7 +103,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	}
 	if o.Page != nil {
 		if err := x.servePage(o.Page); err != nil {
-			return nil, fmt.Errorf("the page: %w", err)
+			return nil, fmt.Errorf("load the page: %w", err)
 		}
 	}
 	return x, nil
@@ -179,9 +179,9 @@ func noOperation(h http.Handler, w http.ResponseWriter, r *http.Request) *Proble
 	h.ServeHTTP(answer, r)
 	if allowed := answer.h.Get("Allow"); answer.status == http.StatusMethodNotAllowed {
 		w.Header().Set("Allow", allowed)
-		return problem(codeMethod, "the path has no method %s, but %s", method(r), allowed)
+		return problem(codeMethod, "method %s is not allowed; use %s", method(r), allowed)
 	}
-	return problem(codeNoOperation, "there is no operation with this path; see /docs")
+	return problem(codeNoOperation, "unknown path; see /docs")
 }
 
 // method is the method of a request, if it is a usual one.

@@ -56,7 +56,7 @@ func readToken(path string) (string, error) {
 		return "", fmt.Errorf("token file %s: %w", path, err)
 	}
 	if info.Size() > 4096 {
-		return "", fmt.Errorf("token file %s: it is too large for a token", path)
+		return "", fmt.Errorf("token file %s: the file is too large", path)
 	}
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -69,7 +69,7 @@ func readToken(path string) (string, error) {
 	return token, nil
 }
 
-// checkToken rejects a text that is no token: it must fit in a header, in the fragment of a URL and in the name of a
+// checkToken rejects a text that is not a token: it must fit in a header, in the fragment of a URL and in the name of a
 // subprotocol.
 func checkToken(token string) error {
 	if len(token) < minToken {
@@ -77,7 +77,7 @@ func checkToken(token string) error {
 	}
 	for _, c := range []byte(token) {
 		if (c < '0' || c > '9') && (c < 'a' || c > 'z') && (c < 'A' || c > 'Z') && c != '-' && c != '_' {
-			return errors.New("the token has a character other than letters, digits, - and _")
+			return errors.New("the token contains a character other than letters, digits, - and _")
 		}
 	}
 	return nil

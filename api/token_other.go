@@ -7,10 +7,10 @@ import (
 	"io/fs"
 )
 
-// private rejects what is no file. The folder of the user protects the file where modes do not.
+// private rejects what is not a file. The folder of the user protects the file where modes do not.
 func private(info fs.FileInfo) error {
 	if !info.Mode().IsRegular() {
-		return errors.New("it is not a regular file")
+		return errors.New("not a regular file")
 	}
 	return nil
 }

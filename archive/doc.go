@@ -2,7 +2,7 @@
 // compressed.
 //
 // A segment is a standard zstd stream. Its message frames hold envelopes, each followed by a newline. So zstdcat prints
-// the messages. Rows, records that are no messages, and tables are in skippable frames, which zstd tools ignore.
+// the messages. Rows, records that are not messages, and tables are in skippable frames, which zstd tools ignore.
 //
 // A block is one message frame and the rows of its messages. A [Row] says everything about a message but its content;
 // reading rows decompresses nothing. The directory maps a line and position to a block, the id table maps an id to a
@@ -31,7 +31,7 @@ var (
 	// ErrVersion is wrapped by errors about a segment of a version that this program does not know.
 	ErrVersion = errors.New("unsupported segment format")
 	// ErrNotFound is wrapped when a segment does not hold the requested message.
-	ErrNotFound = errors.New("not in the segment")
+	ErrNotFound = errors.New("not found in the segment")
 	// ErrOrder is wrapped when an added message or record belongs before, or in the place of, the last one.
 	ErrOrder = errors.New("out of order")
 	// ErrFull is wrapped when a segment holds as many messages as it can.
@@ -71,7 +71,7 @@ func (n Name) File() string {
 	return fmt.Sprintf("%d-%d-%08x%s", n.From, n.To, n.Chain, End)
 }
 
-// ParseName is the inverse of [Name.File]. It rejects other spellings.
+// ParseName is the inverse of [Name.File]. It rejects other forms.
 func ParseName(file string) (n Name, ok bool) {
 	s, ok := strings.CutSuffix(file, End)
 	parts := strings.Split(s, "-")

@@ -74,7 +74,7 @@ func parseFooter(b []byte, size int64) (f footer, err error) {
 		if otherVersion(kind) {
 			return f, ErrVersion
 		}
-		return f, damaged("no footer of a segment")
+		return f, damaged("not a segment footer")
 	}
 	f.parsePlace(b)
 	for i, p := range f.numbers() {
@@ -83,12 +83,12 @@ func parseFooter(b []byte, size int64) (f footer, err error) {
 	// Counts are bounded by the space of their entries, so a footer cannot claim entries that the file does not hold.
 	for _, n := range f.counts {
 		if n < 0 || n > MaxCount {
-			return f, damaged("the footer counts %d", n)
+			return f, damaged("the footer has the invalid count %d", n)
 		}
 	}
 	if f.bytes < 0 || f.tables < skipHead || f.size != size || f.tables > size || f.state < 0 || f.state > f.tables ||
 		f.from.Seq >= f.to.Seq || f.to.Seq > 1<<62 {
-		return f, damaged("the footer is of another file")
+		return f, damaged("the footer belongs to another file")
 	}
 	if _, end := f.layout(); end+footerSize != size {
 		return f, damaged("the tables are not as long as the footer says")

@@ -175,11 +175,11 @@ func decode(b []byte, size int64, into []byte) ([]byte, error) {
 	}
 	switch {
 	case length != int64(len(b)):
-		return nil, damaged("frame of %d bytes in %d", length, len(b))
+		return nil, damaged("a frame of %d bytes fills %d", length, len(b))
 	case h.HasFCS && room > int64(blocks)*maxBlock:
-		return nil, damaged("frame of %d blocks declares %d bytes", blocks, room)
+		return nil, damaged("a frame of %d blocks declares %d bytes", blocks, room)
 	case size >= 0 && (h.HasFCS && room != size || room < size):
-		return nil, damaged("frame of %d bytes, wanted %d", room, size)
+		return nil, damaged("a frame of %d bytes, expected %d", room, size)
 	}
 	// The room was checked against the limit, the blocks present, and the table.
 	if int64(cap(into)) < room {
@@ -190,7 +190,7 @@ func decode(b []byte, size int64, into []byte) ([]byte, error) {
 		return nil, damaged("the frame does not decompress")
 	}
 	if n := int64(len(content)); size >= 0 && n != size || h.HasFCS && n != room {
-		return nil, damaged("frame holds %d bytes instead of the declared ones", n)
+		return nil, damaged("a frame of %d bytes differs from its declared size", n)
 	}
 	return content, nil
 }
@@ -198,11 +198,11 @@ func decode(b []byte, size int64, into []byte) ([]byte, error) {
 // frameHeader reads a frame header. It requires no dictionary, and at most the size of a message.
 func frameHeader(b []byte) (h zstd.Header, err error) {
 	if err := h.Decode(b); err != nil {
-		return h, damaged("the frame has no valid head")
+		return h, damaged("the frame header is invalid")
 	}
 	switch {
 	case h.Skippable || h.DictionaryID != 0:
-		return h, damaged("not a frame of a segment")
+		return h, damaged("not a segment frame")
 	case h.HasFCS && h.FrameContentSize > MaxMessage+1:
 		return h, fmt.Errorf("%w: frame declares %d bytes: %w", ErrDamaged, h.FrameContentSize, vfs.ErrTooLarge)
 	}
@@ -215,7 +215,7 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 	for {
 		var b [3]byte
 		if at+3 > limit {
-			return 0, 0, damaged("frame does not end")
+			return 0, 0, damaged("the frame is truncated")
 		}
 		if err := readAt(r, b[:], at); err != nil {
 			return 0, 0, err
@@ -223,7 +223,7 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 		v := uint32(b[0]) | uint32(b[1])<<8 | uint32(b[2])<<16
 		size := int64(v >> 3)
 		if size > maxBlock || v>>1&3 == 3 {
-			return 0, 0, damaged("block of %d bytes", size)
+			return 0, 0, damaged("invalid block of %d bytes", size)
 		}
 		if v>>1&3 == 1 {
 			size = 1 // a run of one byte
@@ -241,7 +241,7 @@ func frameLength(r io.ReaderAt, off, limit, most int64, h *zstd.Header) (length 
 		at += 4
 	}
 	if at > limit {
-		return 0, 0, damaged("frame does not end")
+		return 0, 0, damaged("the frame is truncated")
 	}
 	return at - off, blocks, nil
 }

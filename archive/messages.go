@@ -70,7 +70,7 @@ func (s *Segment) ReadMessages(rows []Row) [][]byte {
 // must hold only that message, so that reading a small message never decodes a large frame.
 func (s *Segment) frameOf(n uint32, size int64) (*frame, error) {
 	if int64(n) >= s.tables[directory].count {
-		return nil, damaged("no block %d", n)
+		return nil, damaged("block %d not found", n)
 	}
 	b, _, err := s.block(int64(n))
 	if err != nil {

@@ -7,12 +7,12 @@ import (
 	"sort"
 )
 
-// Other is a record that is no message. Its kind is one of package journal; Body is as it was committed. A message that
+// Other is a record that is not a message. Its kind is one of package journal; Body is as it was committed. A message that
 // a later record of the segment replaced leaves one behind, too: the place of the version that is gone.
 type Other struct {
 	Seq  uint64
 	Kind string
-	More bool // the commit goes on with the next record
+	More bool // the commit continues with the next record
 	Body []byte
 }
 
@@ -69,7 +69,7 @@ func (d *rowReader) text(most int64) []byte {
 	return v
 }
 
-// Others yields the records that are no messages, from a number on, in order. For each damaged frame it yields an error
+// Others yields the records that are not messages, from a number on, in order. For each damaged frame it yields an error
 // that wraps [ErrDamaged], and continues.
 func (s *Segment) Others(from uint64) iter.Seq2[Other, error] {
 	return func(yield func(Other, error) bool) {
@@ -108,7 +108,7 @@ func (s *Segment) Others(from uint64) iter.Seq2[Other, error] {
 
 func (s *Segment) othersOf(o *otherFrame) ([]Other, error) {
 	if o.offset < 0 || o.offset+o.length > s.foot.tables || o.length > maxOthers || o.content > maxOthers {
-		return nil, damaged("the table of records")
+		return nil, damaged("invalid table of records")
 	}
 	content, err := s.summedFrame(o.offset, o.length, o.content, kindOthers)
 	if err != nil {
@@ -129,14 +129,14 @@ func appendSummed(b []byte, kind string, with *Compressor, content []byte, at in
 // summedFrame reads what appendSummed wrote. A negative size means that of the frame.
 func (s *Segment) summedFrame(at, length, size int64, kind string) ([]byte, error) {
 	if length > maxOthers {
-		return nil, damaged("%s of %d bytes", kind, length)
+		return nil, damaged("frame %s of %d bytes exceeds the limit", kind, length)
 	}
 	b := make([]byte, length) // at most maxOthers, and within the file
 	if err := readAt(s.file, b, at); err != nil {
 		return nil, err
 	}
 	if !isSkip(b, kind) || !placed(b, at) {
-		return nil, damaged("%s at byte %d", kind, at)
+		return nil, damaged("frame %s at byte %d", kind, at)
 	}
 	return decode(b[skipHead:len(b)-sumSize], size, nil)
 }

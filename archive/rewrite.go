@@ -26,7 +26,7 @@ type Rewrite struct {
 	// Rescue returns the envelope of a message whose frame is damaged, or nil if there is no other copy. The message is
 	// then lost. Without Rescue, such a message makes Run fail, unless its frame is copied, and so do damaged rows.
 	Rescue func(*Row) []byte
-	// Other decides whether a record that is no message stays; nil keeps all.
+	// Other decides whether a record that is not a message stays; nil keeps all.
 	Other func(*Other) bool
 }
 
@@ -120,7 +120,7 @@ func Superseded(r *Row) Other {
 func ParseSuperseded(o *Other) (Row, error) {
 	var x superseded
 	if err := json.Unmarshal(o.Body, &x); err != nil || x.Position < 0 || x.Size < 0 || x.Was < 0 {
-		return Row{}, damaged("record %d: what is left of a message", o.Seq)
+		return Row{}, damaged("record %d: invalid row of a replaced message", o.Seq)
 	}
 	return Row{
 		Line: x.Line, Position: x.Position, ID: x.ID, Seq: o.Seq, At: x.StoredAt, Size: x.Size, Replaces: x.Replaces, Was: x.Was, More: o.More,

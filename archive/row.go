@@ -40,7 +40,7 @@ type Row struct {
 	Payloads int    // references to blobs in the message
 	Replaces bool   // the record replaced an earlier version
 	Was      int64  // of a record that did: the size of that version
-	More     bool   // the commit goes on with the next record
+	More     bool   // the commit continues with the next record
 	Gone     Gone
 	Place
 }

@@ -21,7 +21,7 @@ func Salvage(fsys vfs.FS, name string) (*Segment, error) {
 	s, err := SalvageRest(fsys, name)
 	if err == nil && s.foot.state == 0 {
 		_ = s.Close()
-		return nil, s.wrap(damaged("neither a footer nor a state"))
+		return nil, s.wrap(damaged("no intact footer and no intact state"))
 	}
 	return s, err
 }

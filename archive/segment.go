@@ -306,7 +306,7 @@ func (s *Segment) readRows(n int64, b *block, count int64) (rows []Row, sum uint
 		err = b.check(n, rows, count)
 	}
 	if err == nil && content != b.content {
-		err = damaged("rows of block %d are of another frame", n)
+		err = damaged("rows of block %d belong to another frame", n)
 	}
 	if err != nil {
 		return nil, 0, err
@@ -377,14 +377,14 @@ func (s *Segment) LookupID(id uuid.UUID) iter.Seq2[Row, error] {
 // row returns a row by its number in the segment.
 func (s *Segment) row(number int64) (Row, error) {
 	if number >= s.Len() {
-		return Row{}, damaged("id table names row %d of %d", number, s.Len())
+		return Row{}, damaged("the id table names row %d of %d", number, s.Len())
 	}
 	n, err := s.find(func(b *block) bool { return b.first <= number })
 	if err != nil {
 		return Row{}, err
 	}
 	if n < 0 {
-		return Row{}, damaged("directory has no row %d", number)
+		return Row{}, damaged("row %d is missing from the directory", number)
 	}
 	b, err := s.blockRows(n)
 	if err != nil {
@@ -392,7 +392,7 @@ func (s *Segment) row(number int64) (Row, error) {
 	}
 	i := number - b.first
 	if i >= int64(len(b.rows)) {
-		return Row{}, damaged("block %d has no row %d", n, i)
+		return Row{}, damaged("block %d lacks row %d", n, i)
 	}
 	return b.rows[i], nil
 }

@@ -148,7 +148,7 @@ func parsePosition(b []byte) journal.Position {
 	return journal.Position{Seq: le.Uint64(b), Chain: le.Uint64(b[8:])}
 }
 
-// otherFrame locates a frame of records that are no messages.
+// otherFrame locates a frame of records that are not messages.
 type otherFrame struct {
 	seq     uint64 // of its first record
 	offset  int64

@@ -53,7 +53,7 @@ func (v *verification) run() {
 	all := part{v.foot.tables, v.foot.size}
 	v.report("tables", all, nil, v.verifyHead(all.from, all.to-all.from, kindTables))
 	if v.size != v.foot.size {
-		v.report("tables", all, nil, damaged("the file lacks them, and was salvaged"))
+		v.report("tables", all, nil, damaged("they are missing; the rest was salvaged"))
 	}
 	v.parts = append(v.parts, head, all)
 	for i := range v.tables {
@@ -64,7 +64,7 @@ func (v *verification) run() {
 		}
 	}
 	if bytes := v.blocks(all); !v.unknown && bytes != v.foot.bytes {
-		v.report("tables", all, nil, damaged("%d bytes of messages, the footer says %d", bytes, v.foot.bytes))
+		v.report("tables", all, nil, damaged("%d bytes of messages, but the footer says %d", bytes, v.foot.bytes))
 	}
 	v.records()
 	if !v.unknown {
@@ -100,7 +100,7 @@ func (v *verification) blocks(tables part) (bytes int64) {
 	return bytes
 }
 
-// records reads the records that are no messages, and the state.
+// records reads the records that are not messages, and the state.
 func (v *verification) records() {
 	for n := range v.tables[others].count {
 		e, err := v.entryOf(others, n)
@@ -137,7 +137,7 @@ func (s *Segment) verifyHead(at, size int64, kind string) error {
 		return err
 	}
 	if want := appendSkip(nil, kind, int(size-skipHead)); string(b) != string(want) {
-		return damaged("no %s at byte %d", kind, at)
+		return damaged("%s not found at byte %d", kind, at)
 	}
 	return nil
 }

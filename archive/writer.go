@@ -57,7 +57,7 @@ type Writer struct {
 	last    Row
 	first   int64 // rows before the block
 
-	pending  []byte // records that are no messages
+	pending  []byte // records that are not messages
 	otherSeq uint64 // of the first of them
 	lastSeq  uint64 // of the last of them
 
@@ -95,9 +95,9 @@ func (w *Writer) Add(r Row, b []byte) error {
 	case w.err != nil:
 		return w.err
 	case len(b) > MaxMessage:
-		return fmt.Errorf("%w: envelope of %d bytes, a segment takes %d", vfs.ErrTooLarge, len(b), MaxMessage)
+		return fmt.Errorf("%w: an envelope of %d bytes exceeds the limit of %d", vfs.ErrTooLarge, len(b), MaxMessage)
 	case bytes.IndexByte(b, '\n') >= 0:
-		return fmt.Errorf("%w: envelope of several lines", message.ErrMalformed)
+		return fmt.Errorf("%w: the envelope contains a line break", message.ErrMalformed)
 	case len(w.ids) > 0 && !r.follows(&w.last):
 		return fmt.Errorf("%w: line %s, position %d after line %s, position %d", ErrOrder, r.Line, r.Position, w.last.Line, w.last.Position)
 	case len(w.ids) == MaxCount:
@@ -124,13 +124,13 @@ func (w *Writer) Add(r Row, b []byte) error {
 	return nil
 }
 
-// AddOther adds a record that is no message. Records come in the order of their numbers.
+// AddOther adds a record that is not a message. Records come in the order of their numbers.
 func (w *Writer) AddOther(o Other) error {
 	switch {
 	case w.err != nil:
 		return w.err
 	case len(o.Kind) > maxKind || len(o.Body) > maxOthers/2:
-		return fmt.Errorf("%w: record of %d bytes", vfs.ErrTooLarge, len(o.Body))
+		return fmt.Errorf("%w: a record of %d bytes", vfs.ErrTooLarge, len(o.Body))
 	case o.Seq <= w.lastSeq:
 		return fmt.Errorf("%w: record %d after record %d", ErrOrder, o.Seq, w.lastSeq)
 	}
@@ -261,7 +261,7 @@ func (w *Writer) Commit(from, to journal.Position, state []byte) (name string, s
 		return "", 0, err
 	}
 	if err = w.fs.SyncDir("."); err != nil {
-		_ = w.fs.Remove(name) // nobody may rely on it
+		_ = w.fs.Remove(name) // no process may rely on it
 		w.err = err
 		return "", 0, err
 	}

@@ -102,7 +102,7 @@ type Item struct {
 	Context  uuid.UUID
 	Title    string // of the context
 	Branch   string
-	Position int64     // of the message, -1 if the item is no message
+	Position int64     // of the message, -1 if the item is not a message
 	From     []Source  // of a summary
 	ID       uuid.UUID // of the message
 	Role     string    // user, assistant, tool or system; of a moment, its type
@@ -155,7 +155,7 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		r.MaxTokens = int(cmp.Or(settings.MaxTokens, ctxdir.DefaultMaxTokens))
 	}
 	if r.MaxTokens < 0 {
-		return nil, fmt.Errorf("%w: a budget of %d tokens", ctxdir.ErrInvalid, r.MaxTokens)
+		return nil, fmt.Errorf("%w: the budget of %d tokens is negative", ctxdir.ErrInvalid, r.MaxTokens)
 	}
 	if r.Weights == nil {
 		r.Weights = &DefaultWeights
@@ -164,7 +164,7 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		r.Tokens = O200k()
 	}
 	if !r.Format.isValid() {
-		return nil, fmt.Errorf("%w: there is no format %q", ctxdir.ErrInvalid, r.Format)
+		return nil, fmt.Errorf("%w: unknown format %q", ctxdir.ErrInvalid, r.Format)
 	}
 	if _, err := compress.New(r.Compression, r.Endpoint, nil); err != nil {
 		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)

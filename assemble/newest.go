@@ -47,7 +47,7 @@ func (b *builder) addGiven() error {
 	return nil
 }
 
-// takeText adds what is given and is no message, with its middle left out if there is not enough room for it.
+// takeText adds what is given and is not a message, with its middle left out if there is not enough room for it.
 func (b *builder) takeText(it Item, room *int) {
 	text := it.Text
 	if text == "" {

@@ -22,10 +22,10 @@ var (
 	ErrExist     = errors.New("branch already exists")
 	ErrNotExist  = errors.New("no such branch")
 	ErrActive    = errors.New("branch is active")
-	ErrKind      = errors.New("branch is no part of the conversation")
+	ErrKind      = errors.New("branch is not part of the conversation")
 	ErrPosition  = errors.New("position is out of range")
-	errDescent   = errors.New("line is missing from the table of lines")
-	errNoSegment = errors.New("no line owns the position")
+	errDescent   = errors.New("line not found in the metadata")
+	errNoSegment = errors.New("position belongs to no line")
 )
 
 // Reasons for which a line lost its name.
@@ -130,7 +130,7 @@ func Begin(m *ctxfolder.Metadata, name string, of uuid.UUID, at int64, id uuid.U
 // of them, which keeps chains flat.
 func begin(m *ctxfolder.Metadata, of uuid.UUID, at, length int64, id uuid.UUID) (ctxfolder.Line, error) {
 	if at < 0 || at > length {
-		return ctxfolder.Line{}, fmt.Errorf("%w: %d of %d messages", ErrPosition, at, length)
+		return ctxfolder.Line{}, fmt.Errorf("%w: %d of a branch with %d messages", ErrPosition, at, length)
 	}
 	line := ctxfolder.Line{ID: id, Base: at}
 	if at > 0 {

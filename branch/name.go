@@ -18,11 +18,11 @@ const maxFolder = 255
 func Folder(name string) (string, error) {
 	switch {
 	case name == "":
-		return "", fmt.Errorf("%w: it is empty", ErrName)
+		return "", fmt.Errorf("%w: the name is empty", ErrName)
 	case !utf8.ValidString(name):
 		return "", fmt.Errorf("%w: %q is not valid UTF-8", ErrName, name)
 	case strings.ContainsRune(name, 0):
-		return "", fmt.Errorf("%w: %q contains a NUL", ErrName, name)
+		return "", fmt.Errorf("%w: %q contains a NUL character", ErrName, name)
 	}
 	var b strings.Builder
 	b.WriteString(ctxfolder.FolderPrefix)
@@ -35,7 +35,7 @@ func Folder(name string) (string, error) {
 		b.WriteRune(r)
 	}
 	if b.Len() > maxFolder {
-		return "", fmt.Errorf("%w: %q needs a folder name of %d bytes, more than %d", ErrName, name, b.Len(), maxFolder)
+		return "", fmt.Errorf("%w: %q needs a folder name of %d bytes, which exceeds the limit of %d", ErrName, name, b.Len(), maxFolder)
 	}
 	return b.String(), nil
 }

@@ -31,7 +31,7 @@ func New(mode string, endpoint *Endpoint, count func(text string) int) (Compress
 	case mode == "" || mode == ModeLocal:
 		return local, nil
 	case mode != ModeRemote && mode != ModeHybrid:
-		return nil, fmt.Errorf("compression %q is unknown; use one of %q", mode, Modes)
+		return nil, fmt.Errorf("unknown compression %q; use one of %q", mode, Modes)
 	case endpoint == nil:
 		return nil, errors.New("compression " + mode + " needs the address of a server")
 	case mode == ModeRemote:

@@ -45,21 +45,21 @@ const (
 )
 
 // ErrRemote is the error of an endpoint that gave no usable answer.
-var ErrRemote = errors.New("the remote endpoint gave no answer")
+var ErrRemote = errors.New("the remote endpoint failed")
 
 // Ask sends an instruction, which must be a text of the program, and a text, which the filter cleans. It returns the
 // answer. It repeats an attempt that failed for a passing reason, and fails with [ErrRemote], or with
 // [privacy.ErrPrivate] before anything is sent.
 func (e *Endpoint) Ask(ctx context.Context, instruction, text string, maxTokens int) (string, error) {
 	if e.Filter == nil {
-		return "", fmt.Errorf("%w: there is no filter", privacy.ErrPrivate)
+		return "", fmt.Errorf("%w: no filter is set", privacy.ErrPrivate)
 	}
 	cleaned, err := e.Filter.Clean(text)
 	if err != nil {
 		return "", err
 	}
 	if len(cleaned) > MaxRequest {
-		return "", fmt.Errorf("%w: the text has %d bytes, more than %d", ErrRemote, len(cleaned), MaxRequest)
+		return "", fmt.Errorf("%w: a text of %d bytes exceeds the limit of %d", ErrRemote, len(cleaned), MaxRequest)
 	}
 	target, key, err := e.target()
 	if err != nil {
@@ -100,7 +100,7 @@ type chatMessage struct {
 func (e *Endpoint) target() (target, key string, err error) {
 	u, err := url.Parse(e.URL)
 	if err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return "", "", fmt.Errorf("%w: %q is not the address of a server", ErrRemote, e.URL)
+		return "", "", fmt.Errorf("%w: %q is not the URL of a server", ErrRemote, e.URL)
 	}
 	name := e.KeyEnv
 	if name == "" {
@@ -112,7 +112,7 @@ func (e *Endpoint) target() (target, key string, err error) {
 	}
 	ip := net.ParseIP(u.Hostname())
 	if key != "" && u.Scheme == "http" && u.Hostname() != "localhost" && !ip.IsLoopback() {
-		return "", "", fmt.Errorf("%w: a key needs https", ErrRemote)
+		return "", "", fmt.Errorf("%w: the key requires an https URL", ErrRemote)
 	}
 	if !strings.HasSuffix(u.Path, "/chat/completions") {
 		u = u.JoinPath("chat", "completions")
@@ -160,7 +160,7 @@ func (e *Endpoint) post(ctx context.Context, target, key string, request []byte)
 	case code != http.StatusOK:
 		return "", -1, fmt.Errorf("%w: status %d", ErrRemote, code)
 	case len(body) > maxResponse:
-		return "", -1, fmt.Errorf("%w: the answer has more than %d bytes", ErrRemote, maxResponse)
+		return "", -1, fmt.Errorf("%w: the response exceeds the limit of %d bytes", ErrRemote, maxResponse)
 	}
 	var reply struct {
 		Choices []struct {
@@ -168,7 +168,7 @@ func (e *Endpoint) post(ctx context.Context, target, key string, request []byte)
 		} `json:"choices"`
 	}
 	if json.Unmarshal(body, &reply) != nil || len(reply.Choices) == 0 || strings.TrimSpace(reply.Choices[0].Message.Content) == "" {
-		return "", -1, fmt.Errorf("%w: the answer is no chat completion", ErrRemote)
+		return "", -1, fmt.Errorf("%w: the response is not a chat completion", ErrRemote)
 	}
 	return printable(reply.Choices[0].Message.Content), 0, nil
 }

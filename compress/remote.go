@@ -38,11 +38,11 @@ func (r Remote) Summary(ctx context.Context, texts []string, maxTokens int) (str
 		return "", err
 	}
 	if most := bytesPerToken * maxTokens; len(answer) > most {
-		return "", fmt.Errorf("%w: the answer has %d bytes, more than %d", ErrRemote, len(answer), most)
+		return "", fmt.Errorf("%w: a response of %d bytes exceeds the limit of %d", ErrRemote, len(answer), most)
 	}
 	summary := cut(answer, maxTokens, r.Tokens)
 	if summary == "" {
-		return "", fmt.Errorf("%w: no sentence of the answer fits into %d tokens", ErrRemote, maxTokens)
+		return "", fmt.Errorf("%w: no sentence of the response fits into %d tokens", ErrRemote, maxTokens)
 	}
 	return summary, nil
 }
@@ -63,7 +63,7 @@ func cut(text string, maxTokens int, count func(text string) int) string {
 	return kept
 }
 
-// Hybrid summarises locally, and lets a model write the summary anew. If that fails, the local summary counts.
+// Hybrid summarises locally, and lets a model rewrite the summary. If that fails, the local summary counts.
 type Hybrid struct {
 	Local  Local
 	Remote Compressor

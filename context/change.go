@@ -90,12 +90,12 @@ func (m *Metadata) Apply(changes ...json.RawMessage) (*Metadata, error) {
 	for _, change := range changes {
 		applied, err := next.apply(change)
 		if err != nil {
-			return nil, fmt.Errorf("%w: a change of revision %d: %w", ErrMetadata, next.Revision, err)
+			return nil, fmt.Errorf("%w: change to revision %d: %w", ErrMetadata, next.Revision, err)
 		}
 		next = applied
 	}
 	if err := next.validateAfter(m); err != nil {
-		return nil, fmt.Errorf("%w: changes up to revision %d: %w", ErrMetadata, next.Revision, err)
+		return nil, fmt.Errorf("%w: result of the changes up to revision %d: %w", ErrMetadata, next.Revision, err)
 	}
 	return next, nil
 }
@@ -111,7 +111,7 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 		return nil, err
 	}
 	if of.Revision != m.Revision || !of.UpdatedAt.Equal(m.UpdatedAt) {
-		return nil, fmt.Errorf("it applies to revision %d of %s", of.Revision, of.UpdatedAt)
+		return nil, fmt.Errorf("it applies to revision %d, updated at %s", of.Revision, of.UpdatedAt)
 	}
 	next := *m
 	for _, f := range next.fields() {
@@ -127,7 +127,7 @@ func (m *Metadata) apply(change json.RawMessage) (*Metadata, error) {
 		}
 	}
 	if next.ID != m.ID || next.Revision != m.Revision+1 {
-		return nil, fmt.Errorf("it leads to revision %d of context %s", next.Revision, next.ID)
+		return nil, fmt.Errorf("it results in revision %d of context %s", next.Revision, next.ID)
 	}
 	err := errors.Join(
 		splice(&c, "branches", &next.Branches, parseObject(branchOf)),
@@ -193,12 +193,12 @@ func splice[T any](c *Object, key string, table *[]T, parse func(json.RawMessage
 		return fmt.Errorf("%q: %w", key, err)
 	}
 	if len(elements) < 2 {
-		return fmt.Errorf("%q: %d elements", key, len(elements))
+		return fmt.Errorf("%q: expected at least 2 elements, got %d", key, len(elements))
 	}
 	from, err := strconv.Atoi(string(elements[0]))
 	count, cerr := strconv.Atoi(string(elements[1]))
 	if err != nil || cerr != nil || from < 0 || count < 0 || from > len(*table) || count > len(*table)-from {
-		return fmt.Errorf("%q: %s rows from %s on, of %d", key, elements[1], elements[0], len(*table))
+		return fmt.Errorf("%q: %s rows from index %s exceed the table of %d", key, elements[1], elements[0], len(*table))
 	}
 	rows := make([]T, 0, len(elements)-2)
 	for _, raw := range elements[2:] {

@@ -173,7 +173,7 @@ func (d *Dir) EffectiveMetadata(committed *Metadata) (*Metadata, Projection, Sta
 }
 
 // errEditedMeanwhile reports that metadata.json is not the file that was looked at.
-var errEditedMeanwhile = errors.New("metadata.json changed meanwhile")
+var errEditedMeanwhile = errors.New("metadata.json changed during the operation")
 
 // ProjectMetadata replaces the metadata.json of a stamp by committed metadata. It syncs nothing, and fails if another
 // file is there: a person may have edited it. The caller holds the lock.
@@ -322,7 +322,7 @@ func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
 	}
 	raw := RawMetadata(m)
 	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, len(raw), MaxMetadata/2)
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMetadata, len(raw), MaxMetadata/2)
 	}
 	m.check = false
 	return raw, nil

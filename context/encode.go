@@ -10,7 +10,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// metadataMembers are the known members besides ctxdir, in the order in which they are written. Each writes key and value,
+// metadataMembers are the known members other than ctxdir, in the order in which they are written. Each writes key and value,
 // or nothing where it has no value.
 var metadataMembers = []metadataMember{
 	{"id", func(m *Metadata, w *object.Writer) { w.ID("id", m.ID) }},
@@ -120,7 +120,7 @@ func (m *Metadata) Encode() ([]byte, error) {
 	}
 	b.WriteString(checkEnd(b.Bytes()))
 	if b.Len() > MaxMetadata {
-		return nil, fmt.Errorf("%w: %d bytes, more than %d", ErrMetadata, b.Len(), MaxMetadata)
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMetadata, b.Len(), MaxMetadata)
 	}
 	return b.Bytes(), nil
 }

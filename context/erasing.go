@@ -44,7 +44,7 @@ func ReadErasing(fsys vfs.FS) (*Erasing, error) {
 		return nil, fmt.Errorf("%s: %w", ErasingFile, err)
 	}
 	if n.Version != erasingVersion {
-		return nil, fmt.Errorf("%w: %s is %q, wanted %q", ErrVersion, ErasingFile, n.Version, erasingVersion)
+		return nil, fmt.Errorf("%w: %s has version %q, expected %q", ErrVersion, ErasingFile, n.Version, erasingVersion)
 	}
 	return &n, nil
 }

@@ -108,7 +108,7 @@ func (d *Dir) MakeWay(path string) error {
 }
 
 // RemoveMessage removes a message file if goes accepts its bytes; goes receives nil for a file too large for a message.
-// A missing file is no error, nor is one that stays. RemoveMessage syncs nothing.
+// A missing file is not an error, nor is one that stays. RemoveMessage syncs nothing.
 func (d *Dir) RemoveMessage(folder string, id uuid.UUID, goes func(raw []byte) bool) error {
 	err := d.inFolder(folder, false, func(sub *Folder) error {
 		raw, err := vfs.ReadFile(sub.FS, MessageFile(id), MaxMessage)

@@ -56,9 +56,9 @@ func (m *Metadata) TakeExternalID() error {
 func (m *Metadata) CheckNames() error {
 	switch {
 	case len(m.Kind) > MaxKind || !utf8.ValidString(m.Kind) || strings.ContainsAny(m.Kind, "/\x00") || m.Kind == AnyKind:
-		return fmt.Errorf("kind %.40q: longer than %d bytes, not valid UTF-8, with a slash or NUL, or *", m.Kind, MaxKind)
+		return fmt.Errorf("kind %.40q: must be at most %d bytes of valid UTF-8, without slash or NUL, and not *", m.Kind, MaxKind)
 	case len(m.ExternalID) > MaxExternalID || !utf8.ValidString(m.ExternalID):
-		return fmt.Errorf("external id: longer than %d bytes, or not valid UTF-8", MaxExternalID)
+		return fmt.Errorf("external id: must be at most %d bytes of valid UTF-8", MaxExternalID)
 	}
 	return nil
 }

@@ -60,7 +60,7 @@ func MessageFile(id uuid.UUID) string {
 	return string(name[:])
 }
 
-// ParseMessageFile is the inverse of MessageFile. It rejects other spellings of an id.
+// ParseMessageFile is the inverse of MessageFile. It rejects other forms of an id.
 func ParseMessageFile(name string) (uuid.UUID, bool) {
 	s, ok := strings.CutSuffix(name, MessageEnd)
 	if !ok {
@@ -69,7 +69,7 @@ func ParseMessageFile(name string) (uuid.UUID, bool) {
 	return ParseID(s)
 }
 
-// ParseID parses an id in its only valid spelling: 36 characters, lower case.
+// ParseID parses an id in its only valid form: 36 characters, lower case.
 func ParseID(s string) (uuid.UUID, bool) {
 	if len(s) != uuidWidth {
 		return uuid.Nil, false

@@ -27,12 +27,12 @@ func TestLines(t *testing.T) {
 		lines []Line
 	}{
 		{"", []Line{line(1, 0, 0), line(2, 1, 4), line(3, 2, 4), line(4, 1, 0)}},
-		{"descends from itself", []Line{line(1, 0, 0), line(2, 2, 0)}},
-		{"descends from itself", []Line{line(1, 0, 0), line(2, 4, 0), line(3, 2, 0), line(4, 3, 0)}},
-		{"is missing", []Line{line(1, 0, 0), line(2, 9, 0)}},
-		{"below its parent's", []Line{line(1, 0, 0), line(2, 1, 4), line(3, 2, 3)}},
-		{"below its parent's", []Line{line(1, 0, 0), line(2, 1, -1)}},
-		{"and no parent", []Line{line(1, 0, 2)}},
+		{"its own ancestor", []Line{line(1, 0, 0), line(2, 2, 0)}},
+		{"its own ancestor", []Line{line(1, 0, 0), line(2, 4, 0), line(3, 2, 0), line(4, 3, 0)}},
+		{"not found", []Line{line(1, 0, 0), line(2, 9, 0)}},
+		{"of its parent", []Line{line(1, 0, 0), line(2, 1, 4), line(3, 2, 3)}},
+		{"of its parent", []Line{line(1, 0, 0), line(2, 1, -1)}},
+		{"but no parent", []Line{line(1, 0, 2)}},
 		{"is a duplicate", []Line{line(1, 0, 0), line(2, 1, 4), line(2, 1, 4)}},
 		{"has no id", []Line{line(1, 0, 0), {Folder: "branch-main"}}},
 		{"not a branch folder", []Line{line(1, 0, 0), noFolder, line(3, 1, 0)}},

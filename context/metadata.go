@@ -60,7 +60,7 @@ type Branch struct {
 // BranchState is the member of [Branch].Extra that a fork takes over: the state of the framework on the branch.
 const BranchState = "state"
 
-// BranchKind is the member of [Branch].Extra that marks a branch which is no part of the conversation. A fork takes it over.
+// BranchKind is the member of [Branch].Extra that marks a branch which is not part of the conversation. A fork takes it over.
 const BranchKind = "kind"
 
 // Line is an append-only sequence of messages: Base messages of Parent, then its own.
@@ -144,7 +144,7 @@ func ParseMetadata(b []byte) (*Metadata, error) {
 		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
 			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
 		}
-		return nil, fmt.Errorf("%w: metadata.json is %q, wanted %q", ErrVersion, version, metadataVersion)
+		return nil, fmt.Errorf("%w: metadata.json has version %q, expected %q", ErrVersion, version, metadataVersion)
 	}
 	m := &Metadata{}
 	if sum := o.Get(checkMember); sum != nil {
@@ -207,7 +207,7 @@ func (l *lines) UnmarshalJSON(b []byte) error {
 	return jsonv2.Unmarshal(b, (*[]Line)(l), message.Verbatim...)
 }
 
-// fields returns the known members besides tables.
+// fields returns the known members other than tables.
 func (m *Metadata) fields() []object.Field {
 	return []object.Field{
 		{Key: "id", Into: &m.ID}, {Key: "parent_id", Into: &m.ParentID}, {Key: "title", Into: &m.Title}, {Key: "config", Into: &m.Config},

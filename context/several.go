@@ -70,7 +70,7 @@ func (f *Files) Stat(ids []uuid.UUID) ([]fs.FileInfo, error) {
 	return infos, nil
 }
 
-// Remove removes a message file. A missing one is no error.
+// Remove removes a message file. A missing one is not an error.
 func (f *Files) Remove(id uuid.UUID) error {
 	var err error
 	if f.folder != nil {

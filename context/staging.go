@@ -35,7 +35,7 @@ func PublishNew(store vfs.FS, id uuid.UUID) error {
 		return err
 	}
 	if err = store.SyncDir("."); err != nil {
-		// A crash can still take the name away, so nobody may use the context. If this rename fails too, only the name is
+		// A crash can still take the name away, so no process may use the context. If this rename fails too, only the name is
 		// not durable.
 		_ = store.Rename(name, staged)
 	}

@@ -90,7 +90,7 @@ var oneSpelling = []jsontext.Options{
 	jsontext.CanonicalizeRawFloats(true),
 }
 
-// valueSum returns the checksum of a JSON value, as a JSON string. Programs that rewrite a file spell what they do not
+// valueSum returns the checksum of a JSON value, as a JSON string. Programs that rewrite a file format what they do not
 // change in their own way, which must not be an edit.
 func valueSum(v json.RawMessage) json.RawMessage {
 	if text, ok := object.PlainText(v); !ok || !object.IsPlain(string(text)) { // else it is that text

@@ -126,9 +126,9 @@ func (t *TrashEntry) read() error {
 	case item.Check != "" && !CheckFits(bytes.TrimSpace(b)):
 		return fmt.Errorf("%s is damaged: wrong checksum", t.Path)
 	case item.Version != trashVersion:
-		return fmt.Errorf("%w: %s is %q, wanted %q", ErrVersion, t.Path, item.Version, trashVersion)
+		return fmt.Errorf("%w: %s has version %q, expected %q", ErrVersion, t.Path, item.Version, trashVersion)
 	case item.RemovedAt.IsZero() || !writable(item.RemovedAt) || item.Kind == "":
-		return fmt.Errorf("%s does not say what it is", t.Path)
+		return fmt.Errorf("%s lacks its kind or time of removal", t.Path)
 	}
 	item.Envelope = nil
 	t.Item = item

@@ -35,7 +35,7 @@ func (m *Metadata) validate() error {
 	for _, l := range early {
 		p, ok := lines[l.Parent]
 		if !ok {
-			return fmt.Errorf("line %s: its parent %s is missing", l.ID, l.Parent)
+			return fmt.Errorf("line %s: parent line %s not found", l.ID, l.Parent)
 		}
 		if err := l.continues(p); err != nil {
 			return err
@@ -43,7 +43,7 @@ func (m *Metadata) validate() error {
 	}
 	if len(early) > 0 { // no line descends from itself if each comes after its parent
 		if l, ok := cycle(lines); ok {
-			return fmt.Errorf("line %s descends from itself", l)
+			return fmt.Errorf("line %s is its own ancestor", l)
 		}
 	}
 	names := make(map[string]bool, len(m.Branches))
@@ -139,12 +139,12 @@ func (m *Metadata) changedRows(was *Metadata) (lines, branches []int, ok bool) {
 }
 
 func errLine(l *Line) error { return fmt.Errorf("line %s is a duplicate or has no id", l.ID) }
-func errBranch(i int) error { return fmt.Errorf("branch %d has no name, or another branch has it", i) }
+func errBranch(i int) error { return fmt.Errorf("branch %d has an empty or duplicate name", i) }
 func errNoLine(b Branch) error {
-	return fmt.Errorf("branch %q: its line %s is missing", b.Name, b.Line)
+	return fmt.Errorf("branch %q: line %s not found", b.Name, b.Line)
 }
 func errActive(m *Metadata) error {
-	return fmt.Errorf("the active branch %q is missing", m.ActiveBranch)
+	return fmt.Errorf("active branch %q not found", m.ActiveBranch)
 }
 
 func (l *Line) validateFolder() error {
@@ -152,7 +152,7 @@ func (l *Line) validateFolder() error {
 		return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
 	}
 	if l.Archived < 0 || l.ArchivedBytes < 0 {
-		return fmt.Errorf("line %s: archived to position %d", l.ID, l.Archived)
+		return fmt.Errorf("line %s: invalid archived position %d", l.ID, l.Archived)
 	}
 	return nil
 }
@@ -161,17 +161,17 @@ func (l *Line) validateFolder() error {
 func (l *Line) continues(p *Line) error {
 	switch {
 	case p == nil && l.Base != 0:
-		return fmt.Errorf("line %s has base %d and no parent", l.ID, l.Base)
+		return fmt.Errorf("line %s has base %d but no parent", l.ID, l.Base)
 	case p != nil && (l.Base < p.Base || l.Base < 0):
-		return fmt.Errorf("line %s: base %d below its parent's %d", l.ID, l.Base, p.Base)
+		return fmt.Errorf("line %s: base %d is below the base %d of its parent", l.ID, l.Base, p.Base)
 	}
 	return nil
 }
 
-// validateMembers checks the members besides lines and branches.
+// validateMembers checks the members other than lines and branches.
 func (m *Metadata) validateMembers() error {
 	if m.ID == uuid.Nil {
-		return fmt.Errorf("no id")
+		return fmt.Errorf("the id is missing")
 	}
 	if !writable(m.CreatedAt) || !writable(m.UpdatedAt) {
 		return fmt.Errorf("a time outside the years 0 to 9999")

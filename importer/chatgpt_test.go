@@ -161,10 +161,10 @@ func TestChatGPTOddities(t *testing.T) {
 	}{
 		"one object":       {good, 1, nil},
 		"an object a line": {good + "\n" + strings.Replace(good, `"c"`, `"c2"`, 1) + "\n", 2, nil},
-		"cut off":          {"[" + good + ",\n" + good[:40], 1, []string{"2 the file ends in the middle of a value"}},
+		"cut off":          {"[" + good + ",\n" + good[:40], 1, []string{"2 the last value is truncated"}},
 		"noise":            {"[" + good + ",\n@@@", 1, []string{"2 invalid JSON"}},
 		"an element no tree": {"[" + good + ",\n7,{\"mapping\":3},\n{\"mapping\":{}}]", 1,
-			[]string{"2 a JSON number, wanted an object", `2 not a conversation`, "3 a conversation without messages"}},
+			[]string{"2 a JSON number, expected an object", `2 not a conversation`, "3 a conversation without messages"}},
 		"a node no object": {`[{"conversation_id":"c","mapping":{"a":{"id":"a"},"b":null}}]`, 1, []string{`1 node "b"`}},
 		"two mappings": {strings.Replace(good, `"current_node"`, `"mapping":{"z":{}},"current_node"`, 1), 1,
 			[]string{`1 a second "mapping"`}},

@@ -163,7 +163,7 @@ type entry struct {
 
 	says    says
 	answers []string // ids of the tool calls whose results are in it
-	beside  []key    // texts in the results that are no part of the message
+	beside  []key    // texts in the results that are not part of the message
 	ofAgent bool     // progress of a subagent
 }
 
@@ -214,7 +214,7 @@ func parseEntry(body json.RawMessage) (e entry) {
 		case "parentToolUseID", "toolUseID", "sourceToolUseID":
 			if id := text(v, maxName); id != "" {
 				e.spawnedBy = append(e.spawnedBy, id)
-				// Nobody typed a message that comes from a tool.
+				// A message that comes from a tool was not typed by a person.
 				meta = meta || name == "sourceToolUseID"
 			}
 		case "message":

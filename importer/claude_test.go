@@ -55,7 +55,7 @@ func TestClaudeCode(t *testing.T) {
 		{
 			file: "damaged", title: "Message 1.", messages: 5, branches: []string{"main@0+5"},
 			problems: []string{
-				"2 a JSON number, wanted an object", "3 a JSON string, wanted an object", "4 a JSON array, wanted an object",
+				"2 a JSON number, expected an object", "3 a JSON string, expected an object", "4 a JSON array, expected an object",
 				"5 invalid JSON at byte 620 of it", "6 512 NUL bytes", "7 invalid UTF-8", "9 invalid JSON at byte 1 of it",
 				"10 64 NUL bytes", "12 truncated JSON value",
 			},

@@ -49,7 +49,7 @@ func (j *job) gemini() error {
 	last := ""
 	err := j.each(j.records(j.report, j.o.Progress), func(body json.RawMessage, _ int64) error {
 		if size += int64(len(body)); size > j.o.MaxRecord {
-			return fmt.Errorf("%s: %w: a session of more than %d bytes", j.path, ErrTooLarge, j.o.MaxRecord)
+			return fmt.Errorf("%s: %w: the session exceeds the limit of %d bytes", j.path, ErrTooLarge, j.o.MaxRecord)
 		}
 		own, r := c.geminiMessage(body)
 		i, again := at[keyOf(own)]

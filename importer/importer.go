@@ -67,7 +67,7 @@ var (
 	// ErrFormat means that a file is not a history of a known format. An [UnknownError] says what it looks like.
 	ErrFormat = errors.New("not a history of a known format")
 	// ErrEmpty means that a file contains no message.
-	ErrEmpty = errors.New("it contains no message")
+	ErrEmpty = errors.New("the file contains no messages")
 	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
 	ErrTooLarge = errors.New("record too large")
 )
@@ -83,7 +83,7 @@ type Options struct {
 	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
 	Database Database
 
-	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is no history yet, is
+	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is not a history yet, is
 	// no problem: a later import reads it.
 	Growing bool
 
@@ -214,7 +214,7 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 	if string(magic[:n]) == sqliteMagic {
 		if j.format = OpenCode; o.Database == nil {
 			f.Close()
-			return nil, fmt.Errorf("%s: %w: a database, and no reader for databases is set", path, ErrFormat)
+			return nil, fmt.Errorf("%s: %w: a database, but no database reader is set", path, ErrFormat)
 		}
 		j.database = true
 		return j, nil
@@ -297,8 +297,8 @@ func (j *job) emit(r Result, err error) bool {
 	return !j.stopped
 }
 
-// errUnfinished means that a growing file is no history yet.
-var errUnfinished = errors.New("the file has no whole record yet")
+// errUnfinished means that a growing file is not a history yet.
+var errUnfinished = errors.New("the file has no complete record yet")
 
 // unfinished reports whether an error about JSON only means that the file is being written.
 func (j *job) unfinished(err error) bool { return j.o.Growing && errors.Is(err, io.ErrUnexpectedEOF) }
@@ -325,7 +325,7 @@ const (
 	zstdMagic   = "\x28\xb5\x2f\xfd"
 	sqliteMagic = "SQLite format 3\x00"
 
-	// maxWindow limits the memory for decompression: a larger window is no file of a tool.
+	// maxWindow limits the memory for decompression: a larger window is not a file of a tool.
 	maxWindow = 128 << 20
 )
 
@@ -343,7 +343,7 @@ func (u *unpackReader) Read(p []byte) (n int, err error) {
 		n, err = u.d.Read(p)
 	}
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("cannot decompress it: %w", err)
+		err = fmt.Errorf("cannot decompress the file: %w", err)
 	}
 	return n, err
 }

@@ -119,7 +119,7 @@ func (l *lines) part() (part []byte, ended bool, err error) {
 		}
 	}
 	if size > l.limit {
-		l.blame(fmt.Sprintf("%v: %d bytes, the limit is %d", ErrTooLarge, size, l.limit))
+		l.blame(fmt.Sprintf("%v: %d bytes exceed the limit of %d", ErrTooLarge, size, l.limit))
 		part = part[:0]
 	}
 	return part, ended, nil

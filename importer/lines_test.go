@@ -37,7 +37,7 @@ func TestLines(t *testing.T) {
 		"fused":             {"{\"a\":1}{\"b\":2} {\"c\":3}\n{}", []string{`1: {"a":1}`, `1: {"b":2}`, `1: {"c":3}`, "2: {}"}, nil},
 		"noise behind":      {`{"a":1},{"b":2}` + "\n{}", []string{`1: {"a":1}`, "2: {}"}, []string{"1 invalid JSON at byte 7 of it"}},
 		"values that are none": {"42 {\"a\":1} [1]\n\"x\"", []string{`1: {"a":1}`},
-			[]string{"1 a JSON number, wanted an object", "2 a JSON string, wanted an object"}},
+			[]string{"1 a JSON number, expected an object", "2 a JSON string, expected an object"}},
 		"cut off":               {"{}\n{\"a\":\"b", []string{"1: {}"}, []string{"2 truncated JSON value"}},
 		"NUL alone":             {"{}\n" + nul + "\n{}", []string{"1: {}", "3: {}"}, []string{"2 307200 NUL bytes"}},
 		"NUL before and behind": {nul + "{}" + nul, []string{"1: {}"}, []string{"1 614400 NUL bytes"}},

@@ -151,7 +151,7 @@ func (j *job) openCodeFolder() error {
 		}
 		record := openCodeRecord(info, append(parts, ']'))
 		if size += int64(len(record)); size > j.o.MaxRecord {
-			return fmt.Errorf("%s: %w: a session of more than %d bytes", j.path, ErrTooLarge, j.o.MaxRecord)
+			return fmt.Errorf("%s: %w: the session exceeds the limit of %d bytes", j.path, ErrTooLarge, j.o.MaxRecord)
 		}
 		c.openCodeMessage(record)
 		return nil
@@ -226,7 +226,7 @@ func (j *job) folderFile(root *os.Root, name string) (json.RawMessage, error) {
 	case !st.Mode().IsRegular():
 		return nil, errors.New("not a regular file")
 	case st.Size() > j.o.MaxRecord:
-		return nil, fmt.Errorf("%w: %d bytes, the limit is %d", ErrTooLarge, st.Size(), j.o.MaxRecord)
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, st.Size(), j.o.MaxRecord)
 	}
 	b, err := root.ReadFile(name)
 	if err == nil && len(b) == 0 {

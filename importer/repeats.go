@@ -11,7 +11,7 @@ import (
 // says is what a record has in common with other records of its history. A format fills it in; [repeats] finds the other
 // records.
 type says struct {
-	texts []key    // of the record: a record for nobody that has one of them is its copy
+	texts []key    // of the record: a record for no reader with one of them is its copy
 	parts []key    // texts of other records, which it repeats beside more
 	calls []key    // tool calls that it makes, answers or reports
 	about []string // ids in the tool of the records of which it is a copy
@@ -33,7 +33,7 @@ type argText struct{ call, text key }
 // where the tool says that they belong together: two equal prompts are two prompts.
 type repeats struct {
 	shown  map[key]uuid.UUID   // the last record for people with a text
-	hidden map[key][]uuid.UUID // records for nobody with that text, or about that call, since
+	hidden map[key][]uuid.UUID // records for no reader with that text, or about that call, since
 	calls  map[key][]uuid.UUID // records for people about a call
 	tasks  map[key]uuid.UUID   // the last call with a text
 	args   map[key]arguments

@@ -38,7 +38,7 @@ func (j *job) begin(info Info) (*session, error) {
 	return s, nil
 }
 
-// maxStuck limits how often an import begins again although nobody stored anything meanwhile.
+// maxStuck limits how often an import starts again although no process stored anything meanwhile.
 const maxStuck = 3
 
 // attempt imports one conversation: f stores its records. It begins again when another import stored the same

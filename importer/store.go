@@ -23,7 +23,7 @@ type Record struct {
 	CreatedAt time.Time
 
 	// CopyOf and Repeats name earlier records of the history. CopyOf: they have the text of this one, as a whole. Repeats:
-	// this one has their text, beside more. To erase a record for good takes along the records that name it, and those in
+	// this one has their text, beside more. Erasing a record for good also erases the records that name it, and those in
 	// its CopyOf.
 	CopyOf, Repeats []uuid.UUID
 
@@ -41,7 +41,7 @@ type Info struct {
 	Session string // the original id of the conversation; may be empty
 
 	Title     string            // the tool's own title, else the beginning of the first prompt
-	TitleFrom uuid.UUID         // the record whose text the title is; uuid.Nil for a title that is no record's
+	TitleFrom uuid.UUID         // the record whose text the title is; uuid.Nil for a title that is not a record's
 	Model     string            // the first model
 	Labels    map[string]string // [LabelProject], [LabelGitBranch]; the store adds "tool"
 	Parent    uuid.UUID         // the context that this one continues or works for; uuid.Nil if none
@@ -51,13 +51,13 @@ type Info struct {
 	// Extra holds the members of an export beside its messages: an object of at most [MaxExtra] bytes, or nil.
 	Extra json.RawMessage
 
-	// Replaces means that the source is no log but the whole state of a conversation: its values replace those of an
+	// Replaces means that the source is not a log but the whole state of a conversation: its values replace those of an
 	// earlier state. StateAt is the time of the state, zero if unknown.
 	Replaces bool
 	StateAt  time.Time
 }
 
-// Labels that an import takes along.
+// Labels that an import sets.
 const (
 	LabelProject   = "project"    // the folder in which the tool worked
 	LabelGitBranch = "git_branch" // the Git branch of that folder

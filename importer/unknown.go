@@ -1,6 +1,6 @@
 package importer
 
-// UnknownError is the error about a file that is no history of a known format, but of a known look. It wraps [ErrFormat].
+// UnknownError is the error about a file that is not a history of a known format, but of a known look. It wraps [ErrFormat].
 type UnknownError struct {
 	Looks string // what the file looks like, as in "a chatbot-ui export"
 	Next  string // what to do with it: an imperative, "" if there is nothing to do

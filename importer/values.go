@@ -73,7 +73,7 @@ func (v *values) broken(err error) (json.RawMessage, int64, error) {
 	case errors.Is(err, ErrTooLarge):
 		v.problem(v.lineAt(v.value()), fmt.Sprintf("%v: the limit is %d bytes; the rest was not read", ErrTooLarge, v.src.limit))
 	case errors.Is(err, io.ErrUnexpectedEOF):
-		v.problem(v.lineAt(v.value()), "the file ends in the middle of a value")
+		v.problem(v.lineAt(v.value()), "the last value is truncated")
 	case errors.As(err, &syntactic):
 		v.problem(v.lineAt(syntactic.ByteOffset), fmt.Sprintf("invalid JSON: %v; the rest was not read", syntactic.Err))
 	default:

@@ -68,7 +68,7 @@ func (b *Builder) Add(e Entry, raw []byte) error {
 	}
 	ln := b.s.line(e.Line, e.Position)
 	if e.Position != ln.End() {
-		return fmt.Errorf("line %s continues at position %d, but ends at %d", e.Line, e.Position, ln.End())
+		return fmt.Errorf("line %s: a record has position %d, but the line ends at %d", e.Line, e.Position, ln.End())
 	}
 	at := journal.After(b.s.at, journal.Add, raw)
 	e.Seq = at.Seq

@@ -114,7 +114,7 @@ func parseErasure(b []byte) (x erasure, err error) {
 	last := int64(-1)
 	for _, p := range x.Positions {
 		if p <= last {
-			return x, fmt.Errorf("%w: erase record with position %d after %d", ErrDamaged, p, last)
+			return x, fmt.Errorf("%w: erase record: position %d after position %d", ErrDamaged, p, last)
 		}
 		last = p
 	}

@@ -42,7 +42,7 @@ const maxLost = 1 << 18
 // lose fills a line up to a position: the records of its messages are missing.
 func (ln *line) lose(to int64) error {
 	if n := to - ln.End(); n > 0 && n > *ln.lossBudget {
-		return damaged("line %s goes on %d positions later", ln.Line, n)
+		return damaged("line %s continues %d positions after its end", ln.Line, n)
 	} else if n > 0 {
 		*ln.lossBudget -= n
 	}

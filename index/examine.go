@@ -51,11 +51,11 @@ func (o *openSegment) needWhole() (err error) {
 	parts := 0
 	for d := range o.Verify() {
 		if parts++; parts == 1 {
-			err = fmt.Errorf("%s, %d bytes from byte %d on: %w", d.Part, d.Size, d.Offset, d.Err)
+			err = fmt.Errorf("%s, %d bytes at offset %d: %w", d.Part, d.Size, d.Offset, d.Err)
 		}
 	}
 	if parts > 1 {
-		err = fmt.Errorf("%d parts of it: %w", parts, err)
+		err = fmt.Errorf("%d damaged parts, the first: %w", parts, err)
 	}
 	return err
 }

@@ -73,7 +73,7 @@ func newOpenSegment(dir Folder, name archive.Name, after *archive.Name) *openSeg
 func openSegmentIn(dir Folder, file string) (*openSegment, error) {
 	name, ok := archive.ParseName(file)
 	if !ok {
-		return nil, damaged("%q is no segment", file)
+		return nil, damaged("%q is not the name of a segment", file)
 	}
 	o := newOpenSegment(dir, name, nil)
 	if err := o.need(); err != nil {
@@ -124,7 +124,7 @@ func (o *openSegment) openFile() error {
 	case archive.NameOf(s.From(), s.To()) != (archive.Name{From: o.name.From, To: o.name.To, Chain: o.name.Chain}):
 		err = damaged("%s has records %d to %d", o.name.File(), s.From().Seq+1, s.To().Seq)
 	case o.after != nil && uint32(s.From().Chain>>32) != o.after.Chain:
-		err = fmt.Errorf("%w: %s continues another history", ErrGap, o.name.File())
+		err = fmt.Errorf("%w: %s belongs to a divergent history", ErrGap, o.name.File())
 	}
 	if err != nil {
 		_ = s.Close() // it was only read

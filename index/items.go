@@ -18,7 +18,7 @@ func (ix *Index) TrimItem(line uuid.UUID, end int64) (item journal.Item, err err
 		return item, err
 	}
 	if !ok || end < counts.Base || end > counts.End() {
-		return item, fmt.Errorf("line %s has no position %d to end at", line, end)
+		return item, fmt.Errorf("cannot end line %s at position %d: out of range", line, end)
 	}
 	t := trim{Line: line, End: end, Bytes: counts.Bytes}
 	for from := end; from < counts.End(); from += pageEntries {
@@ -56,7 +56,7 @@ func (ix *Index) EraseItem(line uuid.UUID, positions []int64) (item journal.Item
 			return item, err
 		}
 		if !ok || !there {
-			return item, fmt.Errorf("line %s has no position %d to erase", line, p)
+			return item, fmt.Errorf("cannot erase from line %s: position %d is out of range", line, p)
 		}
 		x.Bytes -= e.Size
 	}

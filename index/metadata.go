@@ -40,7 +40,7 @@ func (x *metadata) after(kind journal.Kind, body []byte) (m *ctxfolder.Metadata,
 	case kind == journal.Metadata:
 		m, err = ctxfolder.ParseMetadata(body)
 	case x.m == nil:
-		err = errors.New("a change of metadata that is not there")
+		err = errors.New("no metadata to apply the change to")
 	default:
 		m, err = x.m.Apply(body)
 	}

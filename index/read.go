@@ -32,7 +32,7 @@ func (ix *Index) ReadOne(e *Entry) ([]byte, error) {
 	case archive.Erased:
 		return nil, ErrErased
 	case archive.Lost:
-		return nil, damaged("message %s: no copy is whole", e.ID)
+		return nil, damaged("message %s: no intact copy", e.ID)
 	}
 	out := make([][]byte, 1)
 	if readFrom([]Entry{*e}, out); out[0] != nil {
@@ -75,7 +75,7 @@ func (ix *Index) readAgain(e *Entry) ([]byte, error) {
 		defer now.log.release()
 		return now.log.ReadBody(now.off)
 	}
-	return nil, damaged("message %s is in no file", e.ID)
+	return nil, damaged("message %s not found in logs and segments", e.ID)
 }
 
 // Payload returns a payload that a log has. ok is false if none does: those of sealed logs are where [Options.Payloads]

@@ -43,7 +43,7 @@ func (r *record) parse() error {
 	case journal.Payload:
 		var ok bool
 		if r.payload, ok = payloadSum(r.Body); !ok {
-			return r.damaged(errors.New("the payload has no name"))
+			return r.damaged(errors.New("the payload record lacks a hash"))
 		}
 	case journal.Trim:
 		err := r.whole()

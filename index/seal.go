@@ -140,7 +140,7 @@ func (x *sealing) read(o *openLog) error {
 		return x.take(&r)
 	}, func(n uint64) { lost += n })
 	if err == nil && (lost > 0 || tail != journal.Clean || l.At() != o.At()) {
-		err = damaged("%s is not what it was", o.Name())
+		err = damaged("%s has changed", o.Name())
 	}
 	return err
 }

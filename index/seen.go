@@ -104,7 +104,7 @@ func (s *state) takeView(env *message.Envelope) error {
 		if last, err := v.at(ln.End() - 1); ln.Count > 0 && (err != nil || !last.IsLost() && last.ID != env.Prev) {
 			return err
 		}
-		s.problem(Problem{From: s.at.Seq + 1, Detail: fmt.Sprintf("the record of message %s is missing, which has a file", env.ID)})
+		s.problem(Problem{From: s.at.Seq + 1, Detail: fmt.Sprintf("the record of message %s is missing, but its file exists", env.ID)})
 		s.broken, s.gaps = true, true
 		ln.recent = append(ln.recent, lost)
 		ln.Count++

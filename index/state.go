@@ -86,14 +86,14 @@ func (ln *line) put(e *Entry, was int64, gaps bool) error {
 		}
 		return ln.put(e, -1, false)
 	case was < 0 && e.Position != ln.End():
-		return fmt.Errorf("%w: line %s continues at position %d, but ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
+		return fmt.Errorf("%w: line %s: a record has position %d, but the line ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
 	case was < 0:
 		ln.recent = append(ln.recent, *e)
 		if ln.byID != nil {
 			ln.byID[e.ID] = e.Position
 		}
 	case e.Position < ln.Base || e.Position >= ln.End():
-		return fmt.Errorf("%w: position %d of line %s is replaced, which it does not have", ErrDamaged, e.Position, e.Line)
+		return fmt.Errorf("%w: replace record: position %d of line %s not found", ErrDamaged, e.Position, e.Line)
 	case e.Position >= start:
 		if ln.recent[e.Position-start].ID != e.ID {
 			ln.byID = nil
@@ -119,7 +119,7 @@ func (ln *line) change(e *Entry) {
 // trim ends the line earlier.
 func (ln *line) trim(t *trim) error {
 	if t.End < ln.Base || t.End > ln.End() {
-		return fmt.Errorf("%w: line %s is cut at position %d, which it does not have", ErrDamaged, t.Line, t.End)
+		return fmt.Errorf("%w: trim record: line %s has no position %d", ErrDamaged, t.Line, t.End)
 	}
 	ln.recent = slices.Clone(ln.recent[:max(t.End-ln.start(), 0)])
 	ln.changed = maps.Clone(ln.changed)
@@ -136,7 +136,7 @@ func (ln *line) trim(t *trim) error {
 func (ln *line) erase(x *erasure, seq uint64) error {
 	for _, p := range x.Positions {
 		if p < ln.Base || p >= ln.End() {
-			return fmt.Errorf("%w: position %d of line %s is erased, which it does not have", ErrDamaged, p, x.Line)
+			return fmt.Errorf("%w: erase record: position %d of line %s not found", ErrDamaged, p, x.Line)
 		}
 		// The row of a message in a segment has its id and time: see entryAt.
 		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: archive.Erased}
@@ -180,7 +180,7 @@ func (s *state) take(r *record) error {
 	case journal.Trim:
 		ln := s.lines[r.trim.Line]
 		if ln == nil {
-			return fmt.Errorf("%w: line %s is cut, which is not there", ErrDamaged, r.trim.Line)
+			return fmt.Errorf("%w: trim record: line %s not found", ErrDamaged, r.trim.Line)
 		}
 		if err := ln.trim(&r.trim); err != nil {
 			return err
@@ -188,7 +188,7 @@ func (s *state) take(r *record) error {
 	case journal.Erase:
 		ln := s.lines[r.erasure.Line]
 		if ln == nil {
-			return fmt.Errorf("%w: messages of line %s are erased, which is not there", ErrDamaged, r.erasure.Line)
+			return fmt.Errorf("%w: erase record: line %s not found", ErrDamaged, r.erasure.Line)
 		}
 		if err := ln.erase(&r.erasure, r.Seq); err != nil {
 			return err

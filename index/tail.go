@@ -96,7 +96,7 @@ func (ix *Index) Resume(at journal.Position) (*Tail, error) {
 	t, err := ix.Tail(at.Seq)
 	if err == nil && t.at.Chain != 0 && at.Chain != 0 && t.at != at {
 		t.Close()
-		return nil, fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
+		return nil, fmt.Errorf("%w: record %d belongs to a divergent history", ErrGap, at.Seq)
 	}
 	return t, err
 }

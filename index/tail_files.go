@@ -133,7 +133,7 @@ func (t *Tail) fillFromLog() (ok bool, err error) {
 // isAt fails with ErrGap if a log has another record at the tail's place: a copy of another history took its place.
 func (t *Tail) isAt(at journal.Position) error {
 	if at.Seq == t.at.Seq && t.at.Chain != 0 && at != t.at {
-		return fmt.Errorf("%w: record %d belongs to another history", ErrGap, at.Seq)
+		return fmt.Errorf("%w: record %d belongs to a divergent history", ErrGap, at.Seq)
 	}
 	return nil
 }

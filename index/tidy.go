@@ -35,7 +35,7 @@ func (ix *Index) Tidy() (unlinked []string, err error) {
 		case besideUnlinked:
 			unlinked = append(unlinked, o.name)
 		default: // clear left it
-			return nil, damaged("%s may be the only whole copy of what a segment has", o.name)
+			return nil, damaged("%s may be the only intact copy of a segment's records", o.name)
 		}
 	}
 	for e, err := range ix.dir.Segments.ReadDir(".") {

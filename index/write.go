@@ -114,7 +114,7 @@ func (ix *Index) prepare() (err error) {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: the newest log is not what was written", ErrDamaged)
+	return fmt.Errorf("%w: the newest log differs from what was written", ErrDamaged)
 }
 
 // ready makes a log ready for records, or for the log that continues it.
@@ -152,7 +152,7 @@ func (ix *Index) rotate() error {
 	o := ix.state.newest()
 	number, ok := journal.ParseName(o.Name())
 	if !ok {
-		return damaged("%q is no log", o.Name())
+		return damaged("%q is not the name of a log", o.Name())
 	}
 	next := journal.NewName(number + 1)
 	if err := journal.Preallocate(ix.dir.Logs, next, room); err != nil {

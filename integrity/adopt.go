@@ -76,8 +76,8 @@ func (r *repair) adoptOne(f foreign, to uuid.UUID) error {
 				return err
 			}
 		}
-		f.Repairable = true // it is no problem any more
-		r.did(*f.problem, "adopted at position %d of line %s", env.Position, to)
+		f.Repairable = true // it is not a problem any more
+		r.did(*f.problem, "committed at position %d of line %s", env.Position, to)
 		return r.Dir.ReplaceMessage(line.Folder, env.ID, body, env.StoredAt)
 	})
 }

@@ -75,7 +75,7 @@ type examination struct {
 	suspects []place             // messages that looked wrong
 	lost     []problem           // messages of which no copy is known
 	found    map[place]bool      // lost messages of which there is a file after all
-	alone    bool                // nobody else writes
+	alone    bool                // no other process writes
 	note     *unfinished         // nil until it is read
 }
 

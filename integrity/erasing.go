@@ -39,7 +39,7 @@ func (x *examination) isPurged(at place) bool {
 
 // erased makes p the problem of a file that holds an erased message.
 func (x *examination) erased(p *problem) {
-	p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but this file has it"
+	p.Kind, p.Severity, p.Repairable, p.Detail = KindErased, SeverityError, true, "the message was erased, but this file contains it"
 	if x.unfinished().messages[p.ID] {
 		p.Severity, p.Detail = SeverityInfo, "an interrupted erase left it: the next erase in the context, or a repair, removes it"
 	}

@@ -174,7 +174,7 @@ func (x *examination) leftover(found string) (*problem, error) {
 	case err != nil:
 		return nil, err
 	case e != nil && e.IsLost() && e.ID == uuid.Nil:
-		p.Kind, p.Repairable, p.Detail = KindFound, true, fmt.Sprintf("position %d of line %s was lost, and has a file", e.Position, e.Line)
+		p.Kind, p.Repairable, p.Detail = KindFound, true, fmt.Sprintf("position %d of line %s was lost, but has a file", e.Position, e.Line)
 		x.found[p.place] = true
 	case e != nil && e.ID == env.ID:
 		return x.misplaced(p, line, e, raw)

@@ -39,7 +39,7 @@ func (x *examination) history(ctx context.Context) ([]problem, error) {
 		unlinked, err := x.Index.Unlinked()
 		for _, path := range unlinked {
 			if !known[path] {
-				add(SeverityWarning, path, "it is no part of the history: another one has it")
+				add(SeverityWarning, path, "it belongs to a divergent history")
 			}
 		}
 		return problems, err

@@ -52,7 +52,7 @@ func (r *repair) mendMetadata() error {
 		r.metadata = m
 	}
 	if err == nil {
-		r.did(*p, "written again, with what counts of it; was: %s", p.Detail)
+		r.did(*p, "rewritten with the edits that could be kept; was: %s", p.Detail)
 	}
 	return err
 }
@@ -86,7 +86,7 @@ func (r *repair) mendLines(problems []problem) {
 				err = r.writeMetadata(m)
 			}
 			if err == nil {
-				r.did(p, "added, with a branch; was: %s", p.Detail)
+				r.did(p, "added to the metadata, with a branch; was: %s", p.Detail)
 			}
 		}
 		if err != nil {
@@ -151,7 +151,7 @@ func (r *repair) addLine(m *ctxfolder.Metadata, c index.Counts) error {
 			return nil
 		}
 	}
-	return fmt.Errorf("no line has the message before position %d of line %s", c.Base, c.Line)
+	return fmt.Errorf("the message before position %d of line %s was not found on any line", c.Base, c.Line)
 }
 
 // freeName returns a name that no branch has, derived from name.
@@ -241,7 +241,7 @@ func (r *repair) mendMessage(was problem) error {
 		err = r.Dir.CreateMessage(line.Folder, e.ID, raw, e.StoredAt())
 	}
 	if err == nil {
-		r.did(was, "made again from the committed message")
+		r.did(was, "recreated from the committed message")
 	}
 	return err
 }

@@ -108,7 +108,7 @@ func (x *examination) read(entries []index.Entry, which []int) [][]byte {
 }
 
 // checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work. A file
-// that is due is missing if nobody is about to make it: the wait is for those of the commits that were there before.
+// that is due is missing if no process is about to make it: the wait is for those of the commits that were there before.
 func (x *examination) checkSuspects(ctx context.Context) error {
 	look := func() ([]problem, error) { return x.recheck(ctx) }
 	problems, err := look()
@@ -233,10 +233,10 @@ func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p
 	p.due = is == views.Missing || is == views.Stale
 	switch {
 	case e.IsLost() && is == views.Edited:
-		set(KindFound, SeverityWarning, true, "it was lost, and has a file")
+		set(KindFound, SeverityWarning, true, "it was lost, but has a file")
 		return raw, p, nil
 	case e.IsLost():
-		set(KindLost, SeverityWarning, false, "no copy of it was whole")
+		set(KindLost, SeverityWarning, false, "it had no intact copy")
 		return nil, p, nil
 	case is == views.Edited:
 		set(KindEdited, SeverityInfo, true, "its file was edited by hand")
@@ -244,12 +244,12 @@ func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p
 	case is == views.Exact:
 		return raw, nil, nil
 	case unread != nil:
-		set(KindLost, SeverityError, false, "no copy of it is whole: "+unread.Error())
+		set(KindLost, SeverityError, false, "no intact copy: "+unread.Error())
 		return nil, p, nil
 	case is == views.Missing && (blocked || e.Position < line.Archived):
 		return committed, nil, nil
 	case is == views.Missing && !e.IsSealed():
-		set(KindMissing, SeverityInfo, true, "its file was not made yet: the next writer makes it")
+		set(KindMissing, SeverityInfo, true, "its file does not exist yet: the next writer creates it")
 	case is == views.Missing: // another process may have sealed it before its writer makes the file
 		set(KindMissing, SeverityWarning, true, "its file is missing")
 	case is == views.Stale: // likewise
@@ -257,7 +257,7 @@ func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p
 	case vfs.IsFault(why), errors.Is(why, ctxfolder.ErrVersion):
 		set(KindUnread, SeverityWarning, false, why.Error())
 	default:
-		set(KindDamaged, SeverityWarning, true, describeFile(raw, why)+"; the committed message is whole")
+		set(KindDamaged, SeverityWarning, true, describeFile(raw, why)+"; the committed message is intact")
 	}
 	return committed, p, nil
 }

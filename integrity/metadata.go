@@ -47,24 +47,24 @@ func (c *Context) judgeMetadata(m *ctxfolder.Metadata, is ctxfolder.Projection, 
 	case ctxfolder.ProjectionEdited:
 		p.Detail = "it was edited by hand"
 	case ctxfolder.ProjectionAltered:
-		p.Detail = "it is not what was written, and the difference does not count"
+		p.Detail = "it differs from what was written; the difference is ignored"
 	case ctxfolder.ProjectionUnknown:
 		p.Severity = SeverityWarning
-		p.Detail = "it was edited, but the file is older than the newest change and does not say what was edited: none of its edits count"
+		p.Detail = "it was edited, but is older than the newest change and does not record what was edited: its edits are ignored"
 	case ctxfolder.ProjectionNewer:
 		committed, err := c.Index.Metadata()
 		if err != nil {
 			return nil, err
 		}
-		p.Severity, p.Detail = SeverityWarning, "no log and no segment has the metadata any more"
+		p.Severity, p.Detail = SeverityWarning, "the metadata is missing from logs and segments"
 		if committed != nil {
-			p.Detail = fmt.Sprintf("no log and no segment has revision %d any more", m.Revision)
+			p.Detail = fmt.Sprintf("revision %d is missing from logs and segments", m.Revision)
 		}
 	case ctxfolder.ProjectionUnusable:
 		p.Severity, p.Detail = SeverityWarning, why.Error()
 		if m == nil {
 			p.Severity, p.Repairable = SeverityError, false
-			p.Detail += "; no log and no segment has the metadata"
+			p.Detail += "; the metadata is missing from logs and segments"
 		}
 	default:
 		return nil, nil
@@ -85,7 +85,7 @@ func (x *examination) summary() error {
 		case vfs.IsShortage(err):
 			return nil, err
 		}
-		return []problem{repairable(KindIndex, SeverityWarning, ctxfolder.IndexFile, "it is not what was written; nothing depends on it")}, nil
+		return []problem{repairable(KindIndex, SeverityWarning, ctxfolder.IndexFile, "it differs from what was written; no reader uses it")}, nil
 	})
 }
 
@@ -109,19 +109,19 @@ func (x *examination) wrongLines() (problems []problem, err error) {
 		l := &x.metadata.Lines[i]
 		own := all[l.ID]
 		if own.Count > 0 && own.Base != l.Base {
-			add(l.ID, false, "line %s begins at %d, and its messages at %d", l.ID, l.Base, own.Base)
+			add(l.ID, false, "line %s has base %d, but its messages begin at position %d", l.ID, l.Base, own.Base)
 		}
 		p, ok := x.metadata.Line(l.Parent)
 		if _, shown := reach[l.ID]; !ok || !shown {
 			continue // a collection may have cut the parent, and stopped before it removed both from the metadata
 		}
 		if end := endOf(all, p); l.Base > end {
-			add(l.ID, own.Count == 0, "line %s begins at %d, beyond the end %d of its parent", l.ID, l.Base, end)
+			add(l.ID, own.Count == 0, "line %s has base %d, beyond the end %d of its parent", l.ID, l.Base, end)
 		}
 	}
 	for id, c := range all {
 		if _, ok := x.metadata.Line(id); !ok && c.Count > 0 {
-			add(id, true, "the metadata lacks line %s: %d messages are not shown", id, c.Count)
+			add(id, true, "line %s is missing from the metadata: %d messages are not shown", id, c.Count)
 		}
 	}
 	slices.SortFunc(problems, comparePlaces)

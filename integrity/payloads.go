@@ -20,7 +20,7 @@ import (
 type Payloads struct {
 	Store vfs.FS
 	Blobs *blob.Store
-	// Alone runs f while nobody stores a blob, or refers to an existing one.
+	// Alone runs f while no process stores a blob, or refers to an existing one.
 	Alone func(ctx context.Context, f func() error) error
 
 	referred map[blob.Sum]bool  // blobs that something refers to
@@ -58,7 +58,7 @@ func (c *Context) look(sum blob.Sum) *problem {
 	}
 	if logged {
 		f.Severity = SeverityWarning
-		f.Detail += "; a log has it"
+		f.Detail += "; a log contains it"
 	}
 	f.Repairable = logged || p.trashed(sum) != ""
 	return &f

@@ -38,7 +38,7 @@ type repair struct {
 	done  []Repaired
 }
 
-// Repair repairs what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
+// Repair fixes what a check with ReadData finds, and yields what it did. It moves what it replaces to the trash. The
 // order is history, metadata, messages, payloads; Repair reports a change only once it is durable. A second Repair
 // changes nothing. left is the number of problems that remain.
 func (c *Context) Repair(ctx context.Context, o RepairOptions, yield func(Repaired) bool) (left int, err error) {
@@ -142,9 +142,9 @@ func (r *repair) plan(problems []problem) error {
 		would := "would repair it"
 		switch {
 		case p.Kind == KindForeign:
-			would = "would adopt it"
+			would = "would commit it"
 		case p.isBroken():
-			would = "would take over what is whole"
+			would = "would keep what is intact"
 		}
 		if !r.yield(Repaired{Context: p.Context, Kind: p.Kind, Path: p.Path, ID: p.ID, Detail: p.Detail + "; " + would}) {
 			return errStopped
@@ -316,7 +316,7 @@ func (r *repair) mendHistory(problems []problem) error {
 	for _, p := range problems {
 		if p.isBroken() {
 			broken = append(broken, index.Problem{File: p.file})
-			r.did(p, "taken over as far as it is whole; was: %s", p.Detail)
+			r.did(p, "kept what is intact; was: %s", p.Detail)
 		}
 	}
 	if len(broken) > 0 {

@@ -96,7 +96,7 @@ func (p *Pool) read(it *poolItem, load func() *Message) *Message {
 	if it.done != nil {
 		close(it.done)
 	}
-	if p.items[it.key] == it { // nobody dropped it meanwhile
+	if p.items[it.key] == it { // not dropped meanwhile
 		p.keep(it)
 	}
 	return m

@@ -23,8 +23,7 @@ const (
 )
 
 // An iteration reads several batches ahead, so that its readers seldom wait for the caller. The first batches are
-// small: the caller begins soon, and one that stops early has caused little reading. Later ones grow with what the
-// caller took.
+// small, so that the caller starts soon, and reads little if it stops early. Later ones grow with what the caller took.
 const (
 	aheadBatches  = 2
 	aheadMessages = 8         // in a first batch

@@ -32,7 +32,7 @@ var (
 
 // noMemory returns the error of a call that needs more bytes than its limit leaves.
 func noMemory(need, limit int64) error {
-	return fmt.Errorf("%w: %d bytes, and the limit is %d", ErrMemoryLimit, need, limit)
+	return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMemoryLimit, need, limit)
 }
 
 // HasPayloads reports whether Stored may differ from the body.
@@ -155,7 +155,7 @@ func (m *Message) there(ref blob.Ref) error {
 	}
 	_ = r.Close() // only opened for reading
 	if size != ref.Size {
-		return fmt.Errorf("%w: %d bytes instead of the %d in the reference", blob.ErrDamaged, size, ref.Size)
+		return fmt.Errorf("%w: %d bytes, but the reference states %d", blob.ErrDamaged, size, ref.Size)
 	}
 	return blob.ErrKeep
 }
@@ -179,7 +179,7 @@ func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 		}
 		if ref.Offset != last { // first opening of this payload
 			if ref.Size > left {
-				return nil, fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(MaxBody))
+				return nil, fmt.Errorf("%w: its payloads exceed the limit of %d bytes", ErrTooLarge, int64(MaxBody))
 			}
 			left, last = left-ref.Size, ref.Offset
 		}

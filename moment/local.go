@@ -21,7 +21,7 @@ const (
 	maxBackground = 240
 )
 
-// Moments returns what the turns of a conversation decide, mend or lay down.
+// Moments returns what the turns of a conversation decide, fix or lay down.
 func (Local) Moments(ctx context.Context, texts []Text) ([]Moment, error) {
 	return candidates(texts, enough), ctx.Err()
 }

@@ -92,17 +92,17 @@ func encode(v any) (json.RawMessage, error) {
 func (m *Moment) check() error {
 	switch {
 	case !slices.Contains(Types, m.Type):
-		return fmt.Errorf("%w: a moment has the type decision, pattern, solution or context, not %q", ctxdir.ErrInvalid, m.Type)
+		return fmt.Errorf("%w: unknown type %q of a moment; use decision, pattern, solution or context", ctxdir.ErrInvalid, m.Type)
 	case strings.TrimSpace(m.Content) == "":
-		return fmt.Errorf("%w: a moment needs a text", ctxdir.ErrInvalid)
+		return fmt.Errorf("%w: the text of the moment is empty", ctxdir.ErrInvalid)
 	case len(m.Content)+len(m.Background) > maxContent:
-		return fmt.Errorf("%w: a moment of %d bytes, more than %d", ctxdir.ErrInvalid, len(m.Content)+len(m.Background), maxContent)
+		return fmt.Errorf("%w: a moment of %d bytes exceeds the limit of %d", ctxdir.ErrInvalid, len(m.Content)+len(m.Background), maxContent)
 	case !(m.Relevance >= 0 && m.Relevance <= 1):
 		return fmt.Errorf("%w: relevance %v is not between 0 and 1", ctxdir.ErrInvalid, m.Relevance)
 	}
 	for _, r := range m.References {
 		if r.File == "" || path.IsAbs(r.File) || strings.Contains(r.File, `\`) || strings.Contains(r.File, ":") {
-			return fmt.Errorf("%w: the file of a reference is a relative path with slashes, not %q", ctxdir.ErrInvalid, r.File)
+			return fmt.Errorf("%w: the file of a reference must be a relative path with slashes, got %q", ctxdir.ErrInvalid, r.File)
 		}
 	}
 	return nil

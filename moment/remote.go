@@ -70,7 +70,7 @@ func judge(block []Moment, answer string) (kept []Moment, err error) {
 		Relevance float64 `json:"relevance"`
 	}
 	if from < 0 || to < from || json.Unmarshal([]byte(answer[from:to+1]), &all) != nil {
-		return nil, fmt.Errorf("%w: the reply is not the JSON that it was asked for", compress.ErrRemote)
+		return nil, fmt.Errorf("%w: the response is not the requested JSON", compress.ErrRemote)
 	}
 	seen := map[int]bool{}
 	for _, x := range all {

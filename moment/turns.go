@@ -27,7 +27,7 @@ type task struct {
 	done   bool  // the last answer says that it succeeded
 }
 
-// minPrompt is the number of words of a prompt that begins a task: "continue" and "yes" go on with the one before.
+// minPrompt is the number of words of a prompt that begins a task: "continue" and "yes" continue the task before.
 const minPrompt = 3
 
 // turns returns the texts of people and of the assistant. What an agent tool says in the name of a person is none of them.

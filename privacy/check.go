@@ -37,11 +37,11 @@ func (f *Filter) Check(text string) error {
 	for _, word := range anyWord.FindAllString(rest, -1) {
 		word = strings.Trim(strings.ToLower(word), "'")
 		if word != "" && (!words()[word] || f.names[word]) {
-			return fmt.Errorf("%w: it has a word that is not common", ErrPrivate)
+			return fmt.Errorf("%w: it contains an uncommon word", ErrPrivate)
 		}
 	}
 	if f.phrases != nil && f.phrases.MatchString(text) {
-		return fmt.Errorf("%w: it has a name", ErrPrivate)
+		return fmt.Errorf("%w: it contains a name", ErrPrivate)
 	}
 	return nil
 }

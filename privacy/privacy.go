@@ -34,7 +34,7 @@ var words = sync.OnceValue(func() map[string]bool {
 })
 
 // ErrPrivate is the error of a text that may hold something private: it must not be sent.
-var ErrPrivate = errors.New("the text may hold something private")
+var ErrPrivate = errors.New("the text may contain private data")
 
 // MaxText bounds a text, in bytes.
 const MaxText = 4 << 20
@@ -103,7 +103,7 @@ func wordsOf(text string) []string {
 // and for a text above [MaxText].
 func (f *Filter) Clean(text string) (string, error) {
 	if len(text) > MaxText {
-		return "", fmt.Errorf("%w: it has %d bytes, more than %d", ErrPrivate, len(text), MaxText)
+		return "", fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrPrivate, len(text), MaxText)
 	}
 	var b strings.Builder
 	last := ""

@@ -84,12 +84,12 @@ func New(o Options) (*Redactor, error) {
 		r.kinds[k] = true
 	}
 	if len(o.Words) > MaxWords {
-		return nil, fmt.Errorf("%w: more than %d words", ErrOptions, MaxWords)
+		return nil, fmt.Errorf("%w: the list exceeds the limit of %d words", ErrOptions, MaxWords)
 	}
 	var words []string
 	for _, w := range o.Words {
 		if w = strings.TrimSpace(w); w == "" || len(w) > MaxWord {
-			return nil, fmt.Errorf("%w: a word has from 1 to %d bytes", ErrOptions, MaxWord)
+			return nil, fmt.Errorf("%w: a word must have 1 to %d bytes", ErrOptions, MaxWord)
 		}
 		words = append(words, regexp.QuoteMeta(w))
 	}
@@ -98,7 +98,7 @@ func New(o Options) (*Redactor, error) {
 	if len(words) > 0 {
 		words, err := regexp.Compile("(?i)" + strings.Join(words, "|"))
 		if err != nil {
-			return nil, fmt.Errorf("%w: a word is no UTF-8", ErrOptions)
+			return nil, fmt.Errorf("%w: a word is not valid UTF-8", ErrOptions)
 		}
 		r.words = words
 	}

@@ -69,7 +69,7 @@ func (c *content) lines(l Lines) string {
 // line returns a line without its end, counted from 1.
 func (c *content) line(n int64) string { return strings.TrimRight(c.lines(Lines{n, n}), "\r\n") }
 
-// binary reports whether the file is no text, as git does.
+// binary reports whether the file is not text, as git does.
 func (c *content) binary() bool { return strings.IndexByte(c.text[:min(len(c.text), 8000)], 0) >= 0 }
 
 // blob returns git's hash of the file, in so many hexadecimal digits.

@@ -41,11 +41,11 @@ func openGit(ctx context.Context, dir string) (*git, error) {
 	case errors.Is(err, exec.ErrNotFound):
 		return nil, errors.New("git is not installed")
 	case err != nil && strings.Contains(err.Error(), "not a git repository"):
-		return nil, errors.New("the workspace is no git repository")
+		return nil, errors.New("the workspace is not a git repository")
 	case err != nil:
 		return nil, err
 	case len(facts) != 3 || facts[0] != "true":
-		return nil, errors.New("the workspace is no git working tree")
+		return nil, errors.New("the workspace is not a git working tree")
 	}
 	g.shallow, g.digits = facts[1] == "true", 40
 	if facts[2] == "sha256" {
@@ -63,7 +63,7 @@ func openGit(ctx context.Context, dir string) (*git, error) {
 	return g, nil
 }
 
-// command prepares a command of git that runs no program, asks nobody, locks nothing and fetches nothing.
+// command prepares a git command that runs no program, never prompts, takes no lock and fetches nothing.
 func (g *git) command(args ...string) *exec.Cmd {
 	fixed := []string{
 		"--literal-pathspecs", "--no-optional-locks", "--no-pager", "-c", "core.fsmonitor=false", "-c", "core.quotePath=false",
@@ -92,7 +92,7 @@ func (g *git) run(stdin []byte, args ...string) ([]byte, error) {
 	case g.ctx.Err() != nil:
 		return nil, errors.New("git did not answer in time")
 	case out.full:
-		return nil, fmt.Errorf("git %s prints more than %d MiB", args[0], gitOutput>>20)
+		return nil, fmt.Errorf("the output of git %s exceeds the limit of %d MiB", args[0], gitOutput>>20)
 	case err != nil && problem.Len() > 0:
 		line, _, _ := strings.Cut(strings.TrimSpace(problem.String()), "\n")
 		return nil, fmt.Errorf("git %s: %s", args[0], cut(strings.TrimPrefix(line, "fatal: "), 300))

@@ -42,7 +42,7 @@ const (
 	maxDiff    = 16 << 10
 )
 
-// ErrInvalid is wrapped by errors about a reference, a file or lines that cannot be.
+// ErrInvalid is wrapped by errors about a reference, a file or lines that are invalid.
 var ErrInvalid = errors.New("invalid reference")
 
 // Ref is a reference to lines of a file. Only File is required. A member that is not known is zero.
@@ -95,7 +95,7 @@ func (l *Lines) UnmarshalJSON(b []byte) error {
 		return err
 	}
 	if len(ends) != 2 {
-		return fmt.Errorf("%w: lines are %d numbers", ErrInvalid, len(ends))
+		return fmt.Errorf("%w: lines: expected 2 numbers, got %d", ErrInvalid, len(ends))
 	}
 	*l = Lines{ends[0], ends[1]}
 	return nil
@@ -115,13 +115,13 @@ func (r *Ref) Validate() error {
 	case !validFile(r.File):
 		return fmt.Errorf("%w: %q is not a path below the root of a workspace", ErrInvalid, cut(r.File, 200))
 	case !r.Lines.IsZero() && (r.Lines.From < 1 || r.Lines.To < r.Lines.From):
-		return fmt.Errorf("%w: lines %s of %s", ErrInvalid, r.Lines, r.File)
+		return fmt.Errorf("%w: lines %s of %s are not a range", ErrInvalid, r.Lines, r.File)
 	case !isHash(r.Commit) || !isHash(r.Blob):
 		return fmt.Errorf("%w: a hash of %s is not 40 or 64 hexadecimal digits", ErrInvalid, r.File)
 	case r.Sum != "" && (len(r.Sum) != 16 || !isHex(r.Sum)):
 		return fmt.Errorf("%w: the sum of %s is not 16 hexadecimal digits", ErrInvalid, r.File)
 	case r.Size < 0:
-		return fmt.Errorf("%w: lines of %s have the size %d", ErrInvalid, r.File, r.Size)
+		return fmt.Errorf("%w: the lines of %s have the negative size %d", ErrInvalid, r.File, r.Size)
 	}
 	return nil
 }
@@ -174,7 +174,7 @@ func Decode(references json.RawMessage) ([]Ref, error) {
 	var problems []error
 	err := message.Elements(references, func(v jsontext.Value) error {
 		if len(refs) == MaxRefs {
-			return fmt.Errorf("%w: a message has more than %d references", ErrInvalid, MaxRefs)
+			return fmt.Errorf("%w: the references of a message exceed the limit of %d", ErrInvalid, MaxRefs)
 		}
 		var r Ref
 		err := jsonv2.Unmarshal(v, &r, jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))

@@ -160,7 +160,7 @@ var statusCases = []statusCase{
 	{name: "a folder", change: func(w *workspace) {
 		w.remove("pkg/store.go")
 		w.write("pkg/store.go/x", "x")
-	}, status: NotFound, note: "a folder has this name now"},
+	}, status: NotFound, note: "it is a folder now"},
 }
 
 func TestStatus(t *testing.T) {

@@ -14,9 +14,9 @@ import (
 
 // Errors about a file of the workspace.
 var (
-	errMissing  = errors.New("there is no such file")
-	errFolder   = errors.New("a folder has this name now")
-	errSpecial  = errors.New("it is not a regular file")
+	errMissing  = errors.New("file not found")
+	errFolder   = errors.New("it is a folder now")
+	errSpecial  = errors.New("not a regular file")
 	errTooLarge = fmt.Errorf("it is larger than %d MiB, or has more than a million lines", maxContent>>20)
 )
 
@@ -114,7 +114,7 @@ func reasonOf(err error) error {
 // maxFiles bounds the files that a search for a moved file looks at.
 const maxFiles = 20_000
 
-// walk returns the regular files of a workspace that is no repository, at most maxFiles.
+// walk returns the regular files of a workspace that is not a repository, at most maxFiles.
 func (t *tree) walk() (files []string) {
 	entries := 0
 	_ = fs.WalkDir(t.root.FS(), ".", func(name string, d fs.DirEntry, err error) error {

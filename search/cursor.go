@@ -31,7 +31,7 @@ func (c *cursor) decode(text string) error {
 	n, size := binary.Varint(b)
 	at, more := binary.Varint(b[max(size, 0):])
 	if err != nil || size <= 0 || more <= 0 || len(b) != size+more+8 {
-		return fmt.Errorf("%w: %q is not a cursor of a search", ctxdir.ErrInvalid, text)
+		return fmt.Errorf("%w: %q is not a search cursor", ctxdir.ErrInvalid, text)
 	}
 	c.n, c.at, c.score = n, at, math.Float64frombits(binary.LittleEndian.Uint64(b[size+more:]))
 	return nil

@@ -15,7 +15,7 @@ import (
 	sqlitecode "modernc.org/sqlite/lib"
 )
 
-// version of the schema and of the rules that cut terms. An index of another version is built anew.
+// version of the schema and of the rules that cut terms. An index of another version is rebuilt.
 const version = "search/7"
 
 var schema = `
@@ -298,7 +298,7 @@ func isBusy(err error) bool {
 	return c == sqlitecode.SQLITE_BUSY || c == sqlitecode.SQLITE_LOCKED
 }
 
-// isUnusable reports whether an index is damaged or of another version, so that it has to be built anew.
+// isUnusable reports whether an index is damaged or of another version, so that it has to be built again.
 func isUnusable(err error) bool {
 	c := code(err)
 	return errors.Is(err, errVersion) || c == sqlitecode.SQLITE_CORRUPT || c == sqlitecode.SQLITE_NOTADB || c == sqlitecode.SQLITE_FORMAT ||

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// The index is one of digests, so that nobody reads every message to count tokens.
+// The index is one of digests, so that counting tokens need not read every message.
 var _ usage.Index = (*Index)(nil)
 
 // digestion is the data of the digest of a message.

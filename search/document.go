@@ -114,7 +114,7 @@ func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, val
 	return w.mentions
 }
 
-// binaryRefs returns the payloads of a message that are no text, by pointer.
+// binaryRefs returns the payloads of a message that are not text, by pointer.
 func binaryRefs(m *loader.Message) map[string]*blob.Ref {
 	all, err := m.Payloads()
 	if err != nil {

@@ -52,7 +52,7 @@ type FileRow struct {
 	ID       uuid.UUID // of the message
 	Role     string
 	// Pointer is that to the path or the content in the message (RFC 6901). Into JSON in a string, such as the arguments
-	// of a call, it goes on behind the pointer to the string.
+	// of a call, it continues behind the pointer to the string.
 	Pointer string
 	Payload string // SHA-256 of the content, if it is a payload
 	Cursor  string
@@ -83,7 +83,7 @@ type PathCount struct {
 // and Newest must not be set.
 func (x *Index) CountPaths(ctx context.Context, q FileQuery) ([]PathCount, error) {
 	if q.Cursor != "" || q.Newest {
-		return nil, fmt.Errorf("%w: paths are counted from their first to their last message", ctxdir.ErrInvalid)
+		return nil, fmt.Errorf("%w: counting paths takes no cursor and no order", ctxdir.ErrInvalid)
 	}
 	limit := q.Limit
 	q.Limit = 0
@@ -140,11 +140,11 @@ func (x *Index) CountPaths(ctx context.Context, q FileQuery) ([]PathCount, error
 // files calls yield for each file that meets the conditions, the newest first, until it returns false.
 func (x *Index) files(ctx context.Context, q *FileQuery, yield func(*FileRow) bool) error {
 	if q.Access != "" && !slices.Contains([]string{Attached, Read, Written}, q.Access) {
-		return fmt.Errorf("%w: no way to touch a file is %q", ctxdir.ErrInvalid, q.Access)
+		return fmt.Errorf("%w: unknown access %q; use attached, read or written", ctxdir.ErrInvalid, q.Access)
 	}
 	for _, glob := range []string{q.Path, q.Type} {
 		if _, err := path.Match(glob, ""); err != nil {
-			return fmt.Errorf("%w: %q is not a pattern", ctxdir.ErrInvalid, glob)
+			return fmt.Errorf("%w: %q is not a valid pattern", ctxdir.ErrInvalid, glob)
 		}
 	}
 	s := newSearch(x, &q.Query)

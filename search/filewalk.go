@@ -58,7 +58,7 @@ func hintsAtFile(name, value string) bool {
 
 // fileWalk finds the files of a message.
 type fileWalk struct {
-	refs     map[string]*blob.Ref                      // the message's payloads that are no text, by pointer
+	refs     map[string]*blob.Ref                      // the message's payloads that are not text, by pointer
 	payload  func(ref *blob.Ref) ([]byte, bool)        // reads a payload that may be text
 	mentions []fileMention                             // in order, each once
 	text     func(pointer, content string) (more bool) // receives the text of attached files; may be nil
@@ -88,7 +88,7 @@ type frame struct {
 // attached is a string that may be the content of a file.
 type attached struct{ pointer, value string }
 
-// walk reads a message, in which payloads that are no text are references.
+// walk reads a message, in which payloads that are not text are references.
 func (w *fileWalk) walk(message []byte, outer string) error {
 	d := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	frames := []*frame{{array: true}}

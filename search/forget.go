@@ -18,7 +18,7 @@ import (
 )
 
 // Attach makes the index of a store, and the texts assembled from it, forget what is erased, purged or removed through
-// s. Without it, such an operation removes the whole index, and the next update builds it anew. Attach does not open
+// s. Without it, such an operation removes the whole index, and the next update rebuilds it. Attach does not open
 // the index.
 func Attach(s *ctxdir.Store) {
 	e := bridge.Engine(s)
@@ -58,7 +58,7 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 	return errors.Join(err, db.Close())
 }
 
-// reconcile removes the rows of a context that are not those of the present versions of its messages.
+// reconcile removes the rows of a context that do not belong to current versions of its messages.
 func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	if err := w.begin(ctx); err != nil {
 		return err
@@ -85,7 +85,7 @@ func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	return err
 }
 
-// removeStale removes the rows of other versions than the present ones.
+// removeStale removes the rows of other versions than the current ones.
 func (s *contextSync) removeStale(ctx context.Context) error {
 	for _, span := range s.spans {
 		rows, err := s.rows(span.Line)

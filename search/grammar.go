@@ -28,7 +28,7 @@ type condition struct {
 type term struct {
 	words  []string // as in the body of a document; several are a phrase
 	exact  bool     // a word as it is written, not its stem
-	prefix bool     // the last word may go on
+	prefix bool     // the last word may continue
 	stem   bool     // the word is a stem already
 }
 
@@ -63,7 +63,7 @@ func parse(text string, phrase bool) (q query, err error) {
 		plain = plain && !x.quoted && !x.prefix && !x.not
 		switch {
 		case or && x.not:
-			return q, fmt.Errorf("%w: OR cannot join a word with -", ctxdir.ErrInvalid)
+			return q, fmt.Errorf("%w: OR cannot be combined with -", ctxdir.ErrInvalid)
 		case or:
 			last := &q.all[len(q.all)-1]
 			last.any = append(last.any, t)
@@ -85,7 +85,7 @@ func parse(text string, phrase bool) (q query, err error) {
 }
 
 func noWords(text string) error {
-	return fmt.Errorf("%w: the query %q has no word to look for", ctxdir.ErrInvalid, text)
+	return fmt.Errorf("%w: the query %q contains no word to search for", ctxdir.ErrInvalid, text)
 }
 
 // ask turns a query in plain language into any of its words, without very common ones if it has others. A run of words
@@ -140,7 +140,7 @@ func nextToken(text string) (x token, rest string, err error) {
 	if quoted, ok := strings.CutPrefix(text, `"`); ok {
 		x.quoted = true
 		if x.text, rest, ok = strings.Cut(quoted, `"`); !ok {
-			return x, "", fmt.Errorf("%w: a quotation mark is not closed in %q", ctxdir.ErrInvalid, text)
+			return x, "", fmt.Errorf("%w: unclosed quotation mark in %q", ctxdir.ErrInvalid, text)
 		}
 		return x, rest, nil
 	}

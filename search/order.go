@@ -30,7 +30,7 @@ const (
 	aroundHalf    = 3.0  // positions by which the weight is halved
 	contextWeight = 0.5  // of the best messages of the context
 	contextBest   = 5    // so many
-	quietWeight   = 0.5  // of messages that nobody says, around others
+	quietWeight   = 0.5  // of messages that neither a person nor the model says, around others
 )
 
 // noteWhole notes which rows lack some of the words of a query in plain language.

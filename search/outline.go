@@ -81,7 +81,7 @@ func (x *Index) namesOf(ctx context.Context, id uuid.UUID) (db *database, n *nam
 		return nil, nil, 0, err
 	}
 	if is == nil {
-		return nil, nil, 0, fmt.Errorf("%w: the search index has no context %s", ctxdir.ErrNotExist, id)
+		return nil, nil, 0, fmt.Errorf("%w: context %s is missing from the search index", ctxdir.ErrNotExist, id)
 	}
 	n = &names{}
 	return db, n, is.n, json.Unmarshal([]byte(is.names), n)
@@ -230,7 +230,7 @@ func (x *Index) Brief(ctx context.Context, id uuid.UUID, branch string) (is Brie
 	}
 	i := slices.IndexFunc(n.Branches, func(b branchName) bool { return b.Name == branch })
 	if i < 0 {
-		return is, fmt.Errorf("%w: the search index has no branch %q of context %s", ctxdir.ErrNotExist, branch, id)
+		return is, fmt.Errorf("%w: branch %q of context %s is missing from the search index", ctxdir.ErrNotExist, branch, id)
 	}
 	all, err := db.spreads(ctx, row, n.stretches(n.Branches[i].Line, 0), math.MaxInt64)
 	if err != nil {

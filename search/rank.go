@@ -48,7 +48,7 @@ type Ranking struct {
 
 // Rank returns the places of the messages that have any of the terms, best first, as of the last update. It reads no
 // message. It ranks up to about 5,000 messages: the words that would make it more, the most frequent ones, are left out.
-// Records of bookkeeping are no messages here.
+// Records of bookkeeping are not messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
 	of := &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
 	s := &searching{x: x, q: of, stems: stemmer{}, talk: true, weights: byWords}

@@ -9,7 +9,7 @@
 //	for hit, err := range x.Search(ctx, search.Query{Text: `"lock test" -windows`, Limit: 20}) { … }
 //	for file, err := range x.Files(ctx, search.FileQuery{Query: search.Query{Path: "*.go"}}) { … }
 //
-// The index is a cache: it is built anew when it is missing, damaged or of another version. Nothing in the store
+// The index is a cache: it is rebuilt when it is missing, damaged or of another version. Nothing in the store
 // depends on it, and it never makes an operation of the store fail.
 package search
 
@@ -87,7 +87,7 @@ func (x *Index) Stats(ctx context.Context) (is Stats, err error) {
 	return is, nil
 }
 
-// Check verifies the structure of the index. A damaged index fails with [ctxdir.ErrDamaged]; [Index.Rebuild] mends it.
+// Check verifies the structure of the index. A damaged index fails with [ctxdir.ErrDamaged]; [Index.Rebuild] repairs it.
 func (x *Index) Check(ctx context.Context) error {
 	db, err := x.open(ctx)
 	if err == nil {

@@ -88,7 +88,7 @@ func isText(name, value string) bool { return !isNoText(name) && !isData(value) 
 // isID reports whether a string is a UUID.
 func isID(s string) bool { return len(s) == 36 && s[8] == '-' && uuid.Validate(s) == nil }
 
-// isNoText reports whether the values of a member are no text: those of ids and of some known names.
+// isNoText reports whether the values of a member are not text: those of ids and of some known names.
 func isNoText(name string) bool {
 	return noText[name] || name == "id" || name == "uuid" || strings.HasSuffix(name, "_id") || strings.HasSuffix(name, "Id") ||
 		strings.HasSuffix(name, "ID") || strings.HasSuffix(name, "Uuid") || strings.HasSuffix(name, "UUID")

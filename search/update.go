@@ -63,7 +63,7 @@ func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
 }
 
 // Update brings the index up to date with every commit of every process. An index that is damaged, or was removed
-// meanwhile, is built anew.
+// meanwhile, is rebuilt.
 func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
@@ -169,7 +169,7 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 }
 
 // forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another
-// process is reading the index, the note stays, and the next update builds the index anew.
+// process is reading the index, the note stays, and the next update rebuilds the index.
 func (w *writer) forgetLost(ctx context.Context) error {
 	if !w.lost || w.x.db.purge(ctx) != nil {
 		return nil

@@ -100,7 +100,7 @@ func lower(s string) string {
 }
 
 // parts calls yield for each part of an identifier, in lower case: ParseHTTPHeader2 has parse, http, header and 2, and
-// snake_case has snake and case. A word that is no identifier has none.
+// snake_case has snake and case. A word that is not an identifier has none.
 func parts(identifier string, yield func(part string)) {
 	cuts := false
 	for i := 1; i < len(identifier); i++ {

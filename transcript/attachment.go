@@ -73,7 +73,7 @@ var textSubtypes = []string{
 }
 
 // inline returns the base64 data in a block, its media type if a data URL names it, and its size in bytes: -1 if there
-// is no data.
+// is not data.
 func inline(o Object) (data, media string, size int64) {
 	if source := ObjectOf(o["source"]); source.Text("type") == "text" { // a document of Anthropic's API
 		text := source.Text("data")

@@ -5,7 +5,7 @@ import (
 	"strings"
 )
 
-// recordParts splits the records of agent tools that are no chat messages; ok is false for any other record.
+// recordParts splits the records of agent tools that are not chat messages; ok is false for any other record.
 func recordParts(o Object) (parts []Part, ok bool) {
 	switch {
 	case ObjectOf(o["info"]) != nil && KindOf(o["parts"]) == '[': // opencode

@@ -145,7 +145,7 @@ func Parts(body json.RawMessage) []Part {
 // functionID joins the call of a function that has no id with its result, by the name.
 func functionID(name string) string { return "function " + name }
 
-// item splits the items of a session that are no chat messages: those of the Responses API of OpenAI, and pi's commands.
+// item splits the items of a session that are not chat messages: those of the Responses API of OpenAI, and pi's commands.
 func item(o Object) (parts []Part, ok bool) {
 	call := Part{Kind: Call, Name: o.Text("name"), ID: o.Text("call_id")}
 	switch o.Text("type") {

@@ -14,7 +14,7 @@ import (
 //	anthropic/claude-opus-4.5, openai/gpt-5, models/…   a maker, an API of its prices, or both
 //	us.anthropic.claude-…, ollama/…, groq/…             not known to have the maker's prices: only by the whole name
 //
-// Case does not matter, and a dash may stand for a dot. Nothing else is cut off: gpt-5 is no price of gpt-5-mini. Then
+// Case does not matter, and a dash may stand for a dot. Nothing else is cut off: gpt-5 is not a price of gpt-5-mini. Then
 // the longest pattern that matches one of these names counts.
 func (p Prices) Of(model string) (Price, bool) {
 	names := spellings(model)
@@ -51,7 +51,7 @@ var providers = map[string]bool{
 // afterName is what may follow the name of a model.
 var afterName = regexp.MustCompile(`(?:[-@]20[2-9]\d-?[01]\d-?[0-3]\d|-v\d(?::\d+)?|@default|\[1m\])$`)
 
-// spellings returns the names under which a model may have a price, the most specific one first.
+// spellings returns the forms of the name under which a model may have a price, the most specific one first.
 func spellings(model string) (names []string) {
 	for known := model != ""; known; model, known = withoutProvider(model) {
 		for name := model; ; {

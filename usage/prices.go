@@ -58,7 +58,7 @@ func ReadPrices(r io.Reader) (Prices, error) {
 		return nil, err
 	}
 	if len(b) > maxPrices {
-		return nil, fmt.Errorf("prices: more than %d bytes", maxPrices)
+		return nil, fmt.Errorf("prices: the file exceeds the limit of %d bytes", maxPrices)
 	}
 	var models map[string]json.RawMessage
 	if err := json.Unmarshal(b, &models); err != nil {

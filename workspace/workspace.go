@@ -35,7 +35,7 @@ const (
 	CacheSize = 100_000_000
 )
 
-// ErrForeign reports a workspace that belongs to another user of the machine. Whoever made it can read what is stored
+// ErrForeign reports a workspace that belongs to another user of the machine. Its owner can read what is stored
 // there, and writes what an agent reads from it.
 var ErrForeign = errors.New("the workspace belongs to another user")
 
@@ -137,7 +137,7 @@ func writeNew(root *os.Root, name, text string) error {
 }
 
 // ReadInstructions returns the instructions of a workspace, without white space around them: "" if there are none. It
-// fails if the file is not a regular one, if it has more than [MaxInstructions] bytes, or if it is not in UTF-8.
+// fails if the file is not a regular one, if it has more than [MaxInstructions] bytes, or if it is not valid UTF-8.
 func ReadInstructions(s *ctxdir.Store) (text string, err error) {
 	root, err := os.OpenRoot(s.Info().Path)
 	if err != nil {
@@ -156,7 +156,7 @@ func ReadInstructions(s *ctxdir.Store) (text string, err error) {
 		b, err = read(root)
 	}
 	if err == nil && !utf8.Valid(b) {
-		err = errors.New("not in UTF-8")
+		err = errors.New("not valid UTF-8")
 	}
 	if err != nil {
 		return "", fmt.Errorf("%s: %w", filepath.Join(s.Info().Path, Instructions), err)
@@ -173,7 +173,7 @@ func read(root *os.Root) ([]byte, error) {
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, MaxInstructions+1))
 	if err == nil && len(b) > MaxInstructions {
-		err = fmt.Errorf("%w: more than %d bytes", ctxdir.ErrTooLarge, MaxInstructions)
+		err = fmt.Errorf("%w: it exceeds the limit of %d bytes", ctxdir.ErrTooLarge, MaxInstructions)
 	}
 	return b, err
 }

@@ -30,7 +30,7 @@ const maxEvent = 4 << 20
 const closeRemoved = websocket.StatusCode(4002)
 
 // Follow yields the events of a context after the commit with a number, and then new ones as they happen: the events of
-// each commit once, in order. If the connection ends, it connects again and goes on where it was. It ends with an error
+// each commit once, in order. If the connection ends, it connects again and continues where it was. It ends with an error
 // if that fails twice without an event between, or if the context was removed: then with a [Problem] of the code
 // not_found. The end of ctx ends it with the error of ctx.
 func (c *ClientWithResponses) Follow(ctx context.Context, context ContextRef, after uint64) iter.Seq2[Event, error] {
@@ -87,7 +87,7 @@ func (x *following) connect(ctx context.Context) error {
 		e := Event{Data: line}
 		if err := json.Unmarshal(line, &e); err != nil {
 			x.final = true
-			return fmt.Errorf("an event is no JSON: %w", err)
+			return fmt.Errorf("an event is not valid JSON: %w", err)
 		}
 		if e.Record == "ready" || e.Record == "heartbeat" {
 			continue
@@ -109,7 +109,7 @@ func (x *following) dial(ctx context.Context) (*websocket.Conn, error) {
 	plain, ok := x.c.ClientInterface.(*Client)
 	if !ok {
 		x.final = true
-		return nil, errors.New("only the generated client can follow")
+		return nil, errors.New("cannot follow: the client does not wrap a generated Client")
 	}
 	address, err := url.Parse(plain.Server)
 	if err != nil {

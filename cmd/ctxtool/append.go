@@ -169,7 +169,7 @@ func (a *app) readText(cmd *cobra.Command, limit int64, optional bool) (string, 
 		return "", fmt.Errorf("cannot read stdin: %w", err)
 	}
 	if int64(len(b)) > limit {
-		return "", fmt.Errorf("stdin: %w: more than %d bytes", ctxdir.ErrTooLarge, limit)
+		return "", fmt.Errorf("stdin: %w: it exceeds the limit of %d bytes", ctxdir.ErrTooLarge, limit)
 	}
 	b = bytes.TrimSuffix(b, []byte("\n"))
 	b = bytes.TrimSuffix(b, []byte("\r"))

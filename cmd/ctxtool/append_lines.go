@@ -150,7 +150,7 @@ func parseEnvelope(line []byte) (d ctxdir.Draft, err error) {
 			d.ID = id
 		case "created_at":
 			if d.CreatedAt = message.Time(v); d.CreatedAt.IsZero() && v.Kind() != 'n' {
-				return fmt.Errorf("created_at: %w: %s is not a time", ctxdir.ErrInvalid, v)
+				return fmt.Errorf("created_at: %w: %s is not an RFC 3339 time", ctxdir.ErrInvalid, v)
 			}
 		case "role":
 			return stringMember(key, v, &d.Role)

@@ -30,13 +30,13 @@ func (a *app) archiveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "archive [CONTEXT…]",
 		Short: "Compress old messages, and remove their files",
-		Long: `Compress the segments of a context, and remove the files of messages older than 180 days: their
-segment has them, and every verb reads and writes them as before. --older-than sets another age,
+		Long: `Compress the segments of a context, and remove the files of messages older than 180 days. The
+segments keep these messages, and every verb reads and writes them as before. --older-than sets another age,
 --all archives every message. --keep-last N leaves the newest N messages of each branch in files.
 A segment is a zstd file: zstdcat prints its messages.
 
-A branch is archived from its beginning up to a message: the first one that is too young keeps its
-file, and so do all that follow it. A message without a time is as old as its commit. Messages that
+A branch is archived from its first message on. The first message that is too young keeps its file,
+and so do all messages after it. A message without a time is as old as its commit. Messages that
 branches share are archived once.
 
 Without CONTEXT, archive every context of the store. "ctxtool config archive_after=4320h" lets the
@@ -80,8 +80,8 @@ daily collection archive. A message edited by hand keeps its file; "ctxtool repa
 func (a *app) unarchiveCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:               "unarchive CONTEXT",
-		Short:             "Make the files of archived messages again",
-		Long:              "Make the file of every archived message of a context again, byte for byte as it was.",
+		Short:             "Recreate the files of archived messages",
+		Long:              "Recreate the file of every archived message of a context, byte for byte as it was.",
 		Example:           "  ctxtool unarchive 7c2f",
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),

@@ -83,7 +83,7 @@ func openRegular(name string) (*os.File, error) {
 		err = fmt.Errorf("%s is not a regular file", name)
 	}
 	if err == nil && info.Size() > maxAttached {
-		err = fmt.Errorf("%s: %w: the files of a message may have at most %d bytes", name, ctxdir.ErrTooLarge, int64(maxAttached))
+		err = fmt.Errorf("%s: %w: the files of one message exceed the limit of %d bytes", name, ctxdir.ErrTooLarge, int64(maxAttached))
 	}
 	if err != nil {
 		_ = f.Close()
@@ -149,7 +149,7 @@ func (s *saver) message(ctx context.Context, m *ctxdir.Message) error {
 			continue // a text
 		}
 		if left -= ref.Size; left < 0 {
-			return fmt.Errorf("message %d: %w: its files exceed %d bytes", m.Position, ctxdir.ErrTooLarge, int64(maxAttached))
+			return fmt.Errorf("message %d: %w: its files exceed the limit of %d bytes", m.Position, ctxdir.ErrTooLarge, int64(maxAttached))
 		}
 		if err := ctx.Err(); err != nil {
 			return err
@@ -177,7 +177,7 @@ func (s *saver) save(m *ctxdir.Message, ref ctxdir.Payload, name string) (err er
 	}
 	defer func() { err = errors.Join(err, r.Close()) }()
 	if size != ref.Size {
-		return fmt.Errorf("%w: the payload has %d bytes, its reference says %d", ctxdir.ErrDamaged, size, ref.Size)
+		return fmt.Errorf("%w: the payload has %d bytes, but its reference says %d", ctxdir.ErrDamaged, size, ref.Size)
 	}
 	ext := path.Ext(name)
 	f, err := s.root.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o644)

@@ -33,12 +33,13 @@ func (a *app) backupCmd() *cobra.Command {
 		Short: "Copy contexts to another store",
 		Long: `Copy contexts and the payloads they refer to into the store in DIR, which is created if it is
 missing. Without CONTEXT, copy every context of the store, or those of a project. Each copy is
-consistent, even while processes write to the context. A context whose copy shows the same already is
-not copied again; an older copy moves to the trash of DIR. backup leaves out unreadable messages and
-payloads, and reports them. If DIR could be a CONTEXT, write ./DIR or --to DIR.
+consistent, even while processes write to the context. If a copy already shows the same, backup
+does not copy the context again; an older copy moves to the trash of DIR. backup leaves out
+unreadable messages and payloads, and reports them. If DIR could be a CONTEXT, write ./DIR or --to
+DIR.
 
---prune moves copies of contexts that the store does not have any more to the trash of DIR. Verify a
-backup with "ctxtool --store DIR check --read-data", and bring it back with "ctxtool restore".`,
+--prune moves copies of contexts that the store no longer has to the trash of DIR. Verify a backup
+with "ctxtool --store DIR check --read-data", and bring it back with "ctxtool restore".`,
 		Example: `  ctxtool backup ~/backup
   ctxtool backup 7c2f ~/backup
   ctxtool backup --project ~/walk --to ~/backup
@@ -52,7 +53,7 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 			}
 			switch {
 			case to == "":
-				return usage(cmd, "the folder to copy into is missing: give it last, or with --to")
+				return usage(cmd, "the target folder is missing: pass it last, or with --to")
 			case prune && len(args) > 0:
 				return usage(cmd, "--prune and CONTEXT cannot be used together")
 			case prune && which.given():
@@ -67,7 +68,7 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 					return err
 				}
 				if _, err := s.Resolve(to); !cmd.Flags().Changed("to") && !errors.Is(err, ctxdir.ErrNotExist) {
-					return usage(cmd, "%q is the name of a context; give the folder with --to", to)
+					return usage(cmd, "%q is the name of a context; pass the folder with --to", to)
 				}
 				if within(to, s.Info().Path) { // before Init creates a store there
 					err := fmt.Errorf("%w: a store cannot be backed up into itself", ctxdir.ErrInvalid)
@@ -87,7 +88,7 @@ backup with "ctxtool --store DIR check --read-data", and bring it back with "ctx
 	}
 	cmd.Flags().StringVar(&to, "to", "", "copy into the store in `DIR`, instead of the last argument")
 	which.flags(cmd, "copy")
-	cmd.Flags().BoolVar(&prune, "prune", false, "remove copies of contexts that are gone")
+	cmd.Flags().BoolVar(&prune, "prune", false, "remove copies of contexts that the store no longer has")
 	_ = cmd.MarkFlagDirname("to")
 	return cmd
 }

@@ -66,7 +66,7 @@ func branchInfo(ctx context.Context, c *ctxdir.Context, name string) (ctxdir.Bra
 	return ctxdir.BranchInfo{}, &ctxdir.Error{Op: "describe", Context: c.ID(), Err: fmt.Errorf("%w: branch %q", ctxdir.ErrNotExist, name)}
 }
 
-// printBranch prints the present state of a branch.
+// printBranch prints the current state of a branch.
 func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) error {
 	info, err := branchInfo(ctx, c, name)
 	if err != nil {
@@ -152,9 +152,10 @@ func (a *app) branchForkCmd() *cobra.Command {
 	cmd := a.branchVerb(cobra.Command{
 		Use:   "fork CONTEXT NAME",
 		Short: "Create a branch from another one",
-		Long: `Create branch NAME from another branch. --at POSITION keeps the messages before that position, --at
-ID those up to and including the message whose id begins so; digits alone are a position. Without
---at, the new branch has all the messages. fork copies nothing, and does not change the active branch.`,
+		Long: `Create branch NAME from another branch. --at POSITION keeps the messages before that position;
+--at ID keeps those up to and including the message with this id or id prefix. Digits alone are a
+position. Without --at, the new branch shows all messages. fork copies nothing, and does not
+change the active branch.`,
 		Example: "  ctxtool branch fork 7c2f retry --at 12\n  ctxtool branch fork 7c2f again --at 0197f3c2-7a1e",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		b, err := branchOf(c, from)
@@ -178,7 +179,7 @@ ID those up to and including the message whose id begins so; digits alone are a 
 		return a.printBranch(ctx, c, forked.Name())
 	})
 	a.branchFlag(cmd, &from, "from", "fork `BRANCH` instead of the active one")
-	cmd.Flags().StringVar(&at, "at", "", "fork at `POSITION`, or after the message with this id or beginning of one")
+	cmd.Flags().StringVar(&at, "at", "", "fork before `POSITION`, or after the message with this id or id prefix")
 	return cmd
 }
 
@@ -228,8 +229,9 @@ func (a *app) branchRmCmd() *cobra.Command {
 	cmd := a.branchVerb(cobra.Command{
 		Use:   "rm CONTEXT NAME",
 		Short: "Remove a branch",
-		Long: `Remove a branch. Its messages stay where they are for at least a week, and "ctxtool trash restore NAME"
-brings the branch back; then garbage collection removes those that no other branch shows.`,
+		Long: `Remove a branch. Its messages stay in place for at least a week, and "ctxtool trash restore NAME"
+restores the branch. After that, garbage collection removes the messages that no other branch
+shows.`,
 		Example: "  ctxtool branch rm 7c2f alt --dry-run\n  ctxtool branch rm 7c2f alt",
 	}, 2, func(ctx context.Context, c *ctxdir.Context, args []string) error {
 		b, err := c.Branch(args[0])
@@ -274,9 +276,9 @@ func (a *app) branchRewindCmd() *cobra.Command {
 	cmd := a.branchVerb(cobra.Command{
 		Use:   "rewind CONTEXT --to POSITION",
 		Short: "Rewind a branch to a position",
-		Long: `Rewind a branch: it keeps only the messages before a position. Other branches still show the removed
-messages. The trash lists the others, and "ctxtool trash restore BRANCH" brings them back as a branch;
-garbage collection removes them after the grace period.`,
+		Long: `Rewind a branch: it keeps only the messages before a position. Other branches still show the later
+messages. If no branch shows them, the trash lists them, and "ctxtool trash restore BRANCH"
+restores them as a branch; garbage collection removes them after the grace period.`,
 		Example: "  ctxtool branch rewind 7c2f --to 10 --dry-run\n  ctxtool branch rewind 7c2f --branch alt --to 10",
 	}, 1, func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 		b, err := branchOf(c, name)
@@ -322,7 +324,7 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		err := fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
+		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
 		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {

@@ -76,7 +76,7 @@ func nameSetting(name string, of func(*ctxdir.Settings) *string, names ...string
 			switch {
 			case text == "" || slices.Contains(names, text):
 			case len(names) == 1:
-				return fmt.Errorf("%q is not available in this version, only %q", text, names[0])
+				return fmt.Errorf("%q is not available in this version; use %q", text, names[0])
 			default:
 				return fmt.Errorf("%q is not one of: %s", text, strings.Join(names, ", "))
 			}

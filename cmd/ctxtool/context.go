@@ -36,22 +36,25 @@ func (a *app) contextCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "context CONTEXT",
 		Short: "Assemble what a model should see, within a budget of tokens",
-		Long: `Assemble what a model should see of a context: the system prompt, moments, the newest messages, the
-files that messages name, and the passages of older messages that answer a query. The text never has more
-tokens than --max-tokens, in any format. Without a server, the same store and query give the same text.
+		Long: `Assemble what a model should see of a context: the system prompt, moments, the newest messages,
+the files that messages name, and the passages of older messages that answer a query. The text
+never exceeds --max-tokens, in any format. Without a server, the same store and query produce the
+same text.
 
-text is for reading and for a prompt. openai and anthropic are messages that these APIs take. json,
-or --json, prints a line for each item with its context, branch, position and id, and a summary;
-the tokens are those of the text.
+--format text is for reading and for prompts. openai and anthropic write messages for these APIs.
+json, or --json, prints one line for each item, with its context, branch, position and id, and
+then a summary; it counts the tokens of the text format.
 
-Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store. With
---root, the text has the lines to which messages refer (see "ctxtool help ref"), as they are now.
+Without --branch, passages come from all branches of CONTEXT; with --all, from the whole store.
+With --root, the text includes the lines of code that messages refer to (see "ctxtool help ref"),
+as they are now.
 
-With --remote or --compression, there is also a summary of what people and models said in the best of
-the passages that do not fit, with their positions. local takes sentences of theirs. With --remote, a
-model writes it: URL is a server with the chat API of OpenAI, and $CTXDIR_REMOTE_KEY has its key. Only
-these passages leave this machine, after code, paths, addresses, numbers, names, and all words that are
-not common English became placeholders. If the server fails, hybrid makes the summary here.`,
+With --remote or --compression, the text also includes a summary of what people and models said in
+the best passages that do not fit, with their positions. local selects sentences of these
+passages. With --remote, a model writes the summary: URL is a server with the chat API of OpenAI,
+and $CTXDIR_REMOTE_KEY has its key. Only these passages leave this machine. Placeholders replace
+code, paths, addresses, numbers, names, and all words that are not common English. If the server
+fails, hybrid makes the summary locally.`,
 		Example: `  ctxtool context 7c2f --query "which port does staging use" --max-tokens 4000
   ctxtool context 7c2f --query "flaky lock test" --all --explain
   ctxtool context 7c2f --query "flaky lock test" --format anthropic > request.json
@@ -69,17 +72,17 @@ not common English became placeholders. If the server fails, hybrid makes the su
 		},
 	}
 	flags, r := cmd.Flags(), &f.request
-	flags.StringVar(&r.Query, "query", "", "what the model is asked, in plain language: `Q`")
-	flags.IntVar(&r.MaxTokens, "max-tokens", 0, "the text has at most `N` tokens; by default the setting max_tokens, or 8,000")
-	a.branchFlag(cmd, &r.Branch, "branch", "the newest messages of `BRANCH`, and passages of it alone")
-	flags.BoolVar(&r.All, "all", false, "passages from every context of the store")
-	flags.StringVar(&f.format, "format", string(assemble.Text), "the `FORMAT`: text, json, openai or anthropic")
-	flags.StringSliceVar(&f.pinned, "pin", nil, "always begin with `MESSAGE`, a position or an id or its beginning; can be repeated")
-	flags.StringVar(&r.Root, "root", "", "read the lines of code to which messages refer below `DIR`")
+	flags.StringVar(&r.Query, "query", "", "find passages that answer the query `Q`, in plain language")
+	flags.IntVar(&r.MaxTokens, "max-tokens", 0, "limit the text to `N` tokens; by default the setting max_tokens, or 8,000")
+	a.branchFlag(cmd, &r.Branch, "branch", "use the newest messages of `BRANCH`, and only its passages")
+	flags.BoolVar(&r.All, "all", false, "use passages of every context of the store")
+	flags.StringVar(&f.format, "format", string(assemble.Text), "write `FORMAT`: text, json, openai or anthropic")
+	flags.StringSliceVar(&f.pinned, "pin", nil, "begin with `MESSAGE`: a position, an id, or a unique prefix of one; can be repeated")
+	flags.StringVar(&r.Root, "root", "", "include the lines of code in `DIR` that messages refer to")
 	_ = cmd.MarkFlagDirname("root")
-	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens by `NAME`: o200k_base, or estimate from the size")
+	flags.StringVar(&f.tokenizer, "tokenizer", "o200k_base", "count tokens with `NAME`: o200k_base, or estimate from the size")
 	f.remote.add(cmd, "summarise passages that do not fit", "summarise")
-	flags.BoolVar(&r.Explain, "explain", false, "say why each item is there, and what was left out")
+	flags.BoolVar(&r.Explain, "explain", false, "say why each item is included, and what was left out")
 	return cmd
 }
 

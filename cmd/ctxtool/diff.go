@@ -24,12 +24,11 @@ func (a *app) diffCmd() *cobra.Command {
 	f := showFlags{}
 	cmd := &cobra.Command{
 		Use:   "diff CONTEXT BRANCH BRANCH",
-		Short: "Show where two branches part, and what each says",
+		Short: "Show where two branches diverge, and what each says",
 		Long: `Show how many messages two branches share from the beginning, and then the messages that only one of
 them shows: first those of the first branch, then those of the second.
 
-With --json, the first record says how many messages are shared; a record for each other message
-follows.`,
+With --json, the first record counts the shared messages; a record for each other message follows.`,
 		Example:           "  ctxtool diff 7c2f main alt\n  ctxtool diff 7c2f main alt --no-content",
 		Annotations:       exits("some messages are unavailable or incomplete", ofStores...),
 		Args:              between(3, 3),
@@ -102,7 +101,7 @@ func (a *app) diffPart(
 	if !a.json {
 		head := fmt.Sprintf("%s: %s more", oneLine(b.Name()), count(n, "message"))
 		if n == 0 {
-			head = oneLine(b.Name()) + ": nothing more"
+			head = oneLine(b.Name()) + ": no more messages"
 		}
 		if err := a.printf("\n%s\n", a.colours(a.out.w).paint(bold, "═══ "+head)); err != nil || n == 0 {
 			return err

@@ -32,8 +32,8 @@ func (a *app) doctorCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "doctor",
 		Short: "Check that this file system is safe for the store",
-		Long: `Check the formats of the store, its file system and mount options, free space and limits. Test there
-what the store relies on: syncs, locks, file times and names. To verify the contents, run "ctxtool
+		Long: `Check the formats of the store, its file system and mount options, free space and limits. Test the
+syncs, locks, file times and names on which the store relies. To verify the contents, run "ctxtool
 check".
 
 doctor changes nothing in the store. It creates one temporary file in staging/ and removes it. If it

@@ -35,9 +35,9 @@ of a branch counts its own messages, without inherited ones and uncompressed. Th
 includes its metadata. The blobs of a context have a separate row: they are compressed, and other
 contexts may share them.
 
-DISK is the room that files take on the disk, where each small file takes a whole block. A second
-table shows it by kind of file, and what archiving every message would free, estimated from a
-sample. --apparent leaves the disk out, which is faster.`,
+DISK is the space that files take on the disk, where each small file takes a whole block. A second
+table shows this space by kind of file, and how much archiving every message would free, estimated
+from a sample. --apparent leaves it out, which is faster.`,
 		Example:           "  ctxtool du\n  ctxtool du 7c2f",
 		Annotations:       exits("a context has a problem", ofStores...),
 		Args:              between(0, 1),
@@ -57,7 +57,7 @@ sample. --apparent leaves the disk out, which is faster.`,
 			}, ctxdir.WithReadOnly())(cmd, args)
 		},
 	}
-	cmd.Flags().BoolVar(&apparent, "apparent", false, "show sizes of content only, not the room on the disk")
+	cmd.Flags().BoolVar(&apparent, "apparent", false, "show sizes of content only, not the space on the disk")
 	return cmd
 }
 

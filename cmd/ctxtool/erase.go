@@ -39,17 +39,17 @@ func (a *app) eraseCmd() *cobra.Command {
 		Short: "Remove messages for good",
 		Long: `Remove every version of messages for good: from message files, logs, segments and the trash,
 including copies of the context there, and from payloads that nothing else refers to. Their
-positions remain, and show as erased. This cannot be undone. MESSAGE is a position, or an id or its
-beginning; digits alone are a position.
+positions remain, and show as erased. This cannot be undone. MESSAGE is a position, an id, or a
+unique prefix of an id; digits alone are a position.
 
-What repeats a message goes along: moments that were made from it, records that an import stored
-beside it with the same text, and a title that the import made from it. --dry-run shows all of that.
-If a message that may be one of these cannot be read, the exit status is 3, and the next erase in
-the context looks at it again.
+erase also removes what repeats a message: moments made from it, records with the same text that an
+import stored beside it, and a title that the import made from it. --dry-run lists all of them. If a
+message that may be one of them cannot be read, the exit status is 3, and the next erase in the
+context examines it again.
 
-erase does not reach anything outside the store, nor other contexts, titles of tools and persons,
-and system prompts that repeat a message. It names files in the store that hold a message and are
-not the store's own, such as a copy that a person made; it leaves them alone.`,
+erase does not reach anything outside the store. Inside, it does not reach other contexts, titles
+that a tool or a person wrote, and system prompts, even if they repeat a message. It reports, but
+does not remove, foreign files in the store that contain a message, such as a copy that a person made.`,
 		Example: `  ctxtool erase 7c2f 12 --shared --dry-run
   ctxtool erase 7c2f 0197f3c2-7a1e`,
 		Annotations:       exits("could not examine a message that may repeat an erased one", ofStores...),
@@ -129,7 +129,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 			if a.json {
 				return a.record(unexaminedRecord{"unexamined", c.String(), e.Message.String(), why, a.dryRun})
 			}
-			a.warn(errorRecord{Error: fmt.Sprintf("message %s could not be examined: %s", e.Message, why)})
+			a.warn(errorRecord{Error: fmt.Sprintf("cannot examine message %s: %s", e.Message, why)})
 			return nil
 		}
 		r := erasedRecord{"erased", c.String(), record.ID(e.Message), e.Path, e.Bytes, e.Reason, a.dryRun, record.ID(e.With)}
@@ -154,7 +154,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		a.note(eraseLimits)
 	}
 	if errors.Is(err, ctxdir.ErrUnexamined) {
-		return problems("erase again when these messages can be read, or erase them too",
+		return problems("repeat the erase when these messages can be read, or erase them too",
 			"could not examine every message that may repeat an erased one")
 	}
 	return err

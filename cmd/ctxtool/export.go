@@ -68,20 +68,20 @@ func (a *app) exportCmd() *cobra.Command {
 		Short: "Export the messages of a branch",
 		Long: `Export the messages of a branch. jsonl writes each message verbatim, one per line.
 
---redact replaces what looks like a secret in jsonl, markdown and html, by marks such as [key], and says
-how many there were of each kind. Patterns find keys. They cannot know that a sentence is a secret, so
-read the file before you share it. In jsonl, files and images then stay references.
+--redact replaces secrets in jsonl, markdown and html with marks such as [key], and counts each
+kind. It finds keys by patterns, and cannot know that a sentence is a secret: read the file before
+you share it. In jsonl, files and images then stay references.
 
 markdown and html are for reading: thoughts and tool calls with their results are folded, and
-bookkeeping of agent tools is left out without --all. A page in html needs no other file: images are
-inside, and nothing in it runs.
+bookkeeping of agent tools is left out without --all. A page in html needs no other file: images
+are embedded, and it runs no scripts.
 
-openai and anthropic are messages that these APIs take, with each tool call followed by its result.
-A note says what a form cannot hold, such as thoughts.
-claude-code, codex and chatgpt are what these tools keep, so a conversation can continue there:
-"claude --resume" finds ~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
-~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim. Without
---branch, an imported session of Claude Code is written with all its branches.`,
+openai and anthropic write messages for these APIs, with each tool call followed by its result. A
+note says what a format cannot hold, such as thoughts. claude-code, codex and chatgpt write the
+files of these tools, so a conversation can continue there: "claude --resume" finds
+~/.claude/projects/PROJECT/ID.jsonl, and "codex resume"
+~/.codex/sessions/YYYY/MM/DD/rollout-TIME-ID.jsonl. Records of the same tool stay verbatim.
+Without --branch, an imported session of Claude Code is written with all its branches.`,
 		Example:           "  ctxtool export 7c2f --format markdown\n  ctxtool export 7c2f --branch alt --format html -o walk.html",
 		Annotations:       exits("some messages are missing or incomplete", ofStores...),
 		Args:              between(1, 1),

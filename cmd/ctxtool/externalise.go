@@ -13,8 +13,8 @@ func (a *app) externaliseCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "externalise [CONTEXT…]",
 		Short: "Move large texts of stored messages to blobs, or back",
-		Long: `Apply a threshold to stored messages. Texts of at least N bytes move to blobs, shorter ones back into
-their messages; binary data always moves to blobs. 0 moves every string, -1 no text. Without
+		Long: `Apply a threshold to stored messages. Texts of at least N bytes move to blobs, shorter ones back
+into their messages; binary data always moves to blobs. 0 moves every text, -1 none. Without
 --threshold, use the setting of the store. Without CONTEXT, change every context of the store. An
 interrupted run can be repeated.`,
 		Example: `  ctxtool externalise --threshold 4096 --dry-run

@@ -20,9 +20,9 @@ func (a *app) filesCmd() *cobra.Command {
 		Use:   "files [CONTEXT…]",
 		Short: "List every file that contexts need, blobs included",
 		Long: `List the path of every file that contexts need, one per line, relative to the current folder:
-their own files, the blobs they refer to, and the files of the store. Without CONTEXT, list those of
-every context. The log is sealed first: its payloads become blobs, and its records a segment,
-which never changes.`,
+their own files, the blobs they refer to, and the files of the store. Without CONTEXT, list those
+of every context. The log is sealed first: its payloads become blobs, and its records become a
+segment, which never changes.`,
 		Example:           `  ctxtool files -z 7c2f | xargs -0 git add`,
 		Annotations:       exits("", ofStores...),
 		Args:              between(0, -1),

@@ -38,7 +38,7 @@ trash" lists and restores what was removed. With CONTEXT, collect only in these 
 Verbs that write collect automatically: once a day, for at most two seconds. collected.jsonl in the
 store records what they removed and archived. --no-gc or $CTXDIR_NO_GC prevents it.
 
-Many items of a kind are one line with their number, unless --verbose is given. --json prints each.`,
+If there are many items of a kind, gc prints their number; --verbose and --json list each item.`,
 		Example: `  ctxtool gc --dry-run
   ctxtool gc --grace 720h`,
 		Annotations:       exits("failed to collect some items", ofStores...),

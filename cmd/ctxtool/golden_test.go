@@ -171,7 +171,7 @@ var (
 	someID     = regexp.MustCompile(`\b[0-9a-f]{8}-[0-9a-f]{4}-7[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}\b`)
 	someEnding = regexp.MustCompile(`\b[0-9a-f]{12}\b`)
 	someChain  = regexp.MustCompile(`\b(\d+-\d+)-[0-9a-f]{8}\b`)
-	someFrame  = regexp.MustCompile(`\b\d+ (bytes from)\b`)
+	someFrame  = regexp.MustCompile(`\b\d+ (bytes at)\b`)
 )
 
 // view returns what a verb shows on screens of two widths, with colours and without, and to a file. Escapes become

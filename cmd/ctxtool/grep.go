@@ -27,10 +27,10 @@ func (a *app) grepCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "grep REGEX [CONTEXT…]",
 		Short: "Find lines that match a regular expression",
-		Long: `Find lines of messages that match a regular expression, in the syntax of Go, in the whole store or in
-contexts: every text that a branch shows, in archives and payloads too, line by line of the context.
-Bookkeeping of agent tools is left out without --all.
-grep reads all messages and needs no index; "ctxtool search" finds words much faster.`,
+		Long: `Find lines of messages that match a regular expression in the syntax of Go, in the whole store or
+in contexts. grep reads every text that a branch shows, including archives and payloads, in the
+order of the messages. Bookkeeping of agent tools is left out without --all. It needs no index,
+but reads all messages: "ctxtool search" finds words much faster.`,
 		Example: `  ctxtool grep 'TODO\(\w+\)'
   ctxtool grep -i -F 'permission denied' 7c2f`,
 		Annotations:       exits("a context cannot be read", ofStores...),

@@ -111,7 +111,7 @@ func TestRareHints(t *testing.T) {
 		{in("read", ctxdir.ErrDamaged), `run "ctxtool repair ` + id.String() + `"`},
 		{in("refresh", folder.ErrGone), findContext},
 		{in("restore", ctxdir.ErrExist), `run "ctxtool rm" to move the existing context to the trash`},
-		{in("replace", ctxdir.ErrShared), "add --shared to change it in all of them"},
+		{in("replace", ctxdir.ErrShared), "add --shared to change it on all of them"},
 		{problems("", "%v", path(fs.ErrNotExist)), ""},
 		{&fs.PathError{Op: "write", Path: "/dev/stdout", Err: syscall.ENOSPC}, ""},
 		{errors.New("something else"), ""},

@@ -70,10 +70,10 @@ func (a *app) importCmd() *cobra.Command {
 		Short: "Import the histories of other tools",
 		Long: `Import the histories of other tools: files, and in folders all files whose names end in .jsonl,
 .json, .traj, .zst or .db. Each conversation becomes a context, and each record a message, stored
-verbatim. Importing again adds only what is new; of an export, later values replace earlier ones. A
-file that did not change since, in size, time and end, is not read.
-Without PATH, import looks where the tools keep their histories, says what it found, and asks.
---follow goes on: it imports what the tools write, as they write it, until Ctrl-C.
+verbatim. Importing again adds only what is new; of an export, later values replace earlier ones.
+A file whose size, time and end have not changed is not read again. Without PATH, import looks
+where the tools keep their histories, says what it found, and asks. --follow keeps importing what
+the tools write, until Ctrl-C.
 
 The content decides the format. These are known:
 

@@ -23,8 +23,8 @@ func (a *app) indexCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "index",
 		Short: "Bring the search index up to date",
-		Long: `Bring the search index, derived/search.db in the store, up to date, and print its size. "ctxtool search"
-does so by itself. The index is a cache: it can be removed at any time.`,
+		Long: `Bring the search index, derived/search.db in the store, up to date, and print its size. "ctxtool
+search" does so automatically. The index is a cache: it can be removed at any time.`,
 		Example:     "  ctxtool index\n  ctxtool index --check",
 		Annotations: exits("the index was damaged, or a context cannot be read", ofStores...),
 		Args:        between(0, 0),
@@ -36,8 +36,8 @@ does so by itself. The index is a cache: it can be removed at any time.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&f.rebuild, "rebuild", false, "build the index from nothing")
-	flags.BoolVar(&f.check, "check", false, "compare the whole index with the store, and mend it")
+	flags.BoolVar(&f.rebuild, "rebuild", false, "rebuild the index from scratch")
+	flags.BoolVar(&f.check, "check", false, "compare the whole index with the store, and repair it")
 	flags.BoolVar(&f.drop, "drop", false, "remove the index")
 	return cmd
 }
@@ -75,7 +75,7 @@ func (a *app) indexIn(ctx context.Context, x *search.Index, f *indexFlags) error
 			return err
 		}
 		if mended.Messages > 0 {
-			a.note("mended the rows of %s", count(int(mended.Messages), "message"))
+			a.note("repaired the rows of %s", count(int(mended.Messages), "message"))
 		}
 	}
 	is, err := x.Stats(ctx)
@@ -88,7 +88,7 @@ func (a *app) indexIn(ctx context.Context, x *search.Index, f *indexFlags) error
 	}
 	switch {
 	case damage != nil:
-		return problems("", "%v; it was built anew", damage)
+		return problems("", "%v; it was rebuilt", damage)
 	case updated.Problem != nil:
 		return problems(hint(updated.Problem), "not indexed: %v", updated.Problem)
 	}

@@ -32,9 +32,9 @@ func (a *app) initCmd() *cobra.Command {
 unchanged. --threshold 0 moves all texts to blobs, -1 none.
 
 --workspace creates the workspace of the project in DIR, or in the current folder: the store
-DIR/.ctxdir, with instructions.md, whose text every assembled context begins with, and a .gitignore
-that keeps conversations out of the repository. Everything stays in this folder: nothing is sent
-anywhere. "ctxtool restore --from STORE --project DIR" copies the conversations that another store
+DIR/.ctxdir, with instructions.md, the text at the beginning of every assembled context, and a
+.gitignore that keeps conversations out of the repository. Everything stays in this folder: nothing
+is sent anywhere. "ctxtool restore --from STORE --project DIR" copies the conversations that another store
 has of the project.`,
 		Example:     "  ctxtool init\n  ctxtool init ~/conversations --threshold 4096\n  ctxtool init --workspace ~/walk",
 		Annotations: exits("", ofNewStore...),

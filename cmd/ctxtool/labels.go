@@ -24,7 +24,7 @@ func (l *labelFlags) parse(cmd *cobra.Command) (labels map[string]string, err er
 		key, value, ok := strings.Cut(text, "=")
 		switch {
 		case !ok || key == "":
-			return nil, usage(cmd, "--label: expected K=V, got %q", text)
+			return nil, usage(cmd, "--label: expected KEY=VALUE, got %q", text)
 		case !utf8.ValidString(text):
 			return nil, usage(cmd, "--label: %q is not valid UTF-8", text)
 		case labels == nil:

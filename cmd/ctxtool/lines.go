@@ -103,7 +103,7 @@ func readLine(r *bufio.Reader, limit int64) ([]byte, error) {
 		case errors.Is(err, io.EOF) && size > 0, err == nil:
 			line = bytes.TrimSuffix(line, []byte("\n"))
 			if size > limit+1 || int64(len(line)) > limit {
-				return nil, fmt.Errorf("%w: %d bytes, more than %d", ctxdir.ErrTooLarge, size, limit)
+				return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ctxdir.ErrTooLarge, size, limit)
 			}
 			return line, nil
 		default:

@@ -21,8 +21,9 @@ func (a *app) logCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "log CONTEXT",
 		Short: "List the commits of a context",
-		Long: `List the commits of a context in order: its creation, messages, branches, metadata. The number is that
-of the first commit in the line. If some commits are missing or damaged, a note says so.`,
+		Long: `List the commits of a context in order: its creation, messages, branches, metadata. If a row
+stands for several commits, its number is that of the first one. If commits are missing or
+damaged, a note says so.`,
 		Example:           "  ctxtool log 7c2f",
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),

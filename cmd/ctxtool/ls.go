@@ -40,11 +40,11 @@ func (a *app) lsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls",
 		Short: "List the contexts of the store",
-		Long: `List the contexts of the store, most recently changed first. A row shows the beginning of the id, as
-much as CONTEXT needs, the title, the number of branches and messages, and the size. A context with
-a problem shows the problem.
+		Long: `List the contexts of the store, most recently changed first. A row shows the
+shortest unique prefix of the id (at least eight characters), the title, the number of branches and
+messages, and the size. A context with a problem shows the problem.
 
-A context must meet all conditions. Contexts with a kind are listed with --kind only. T is a time in
+A context must meet all conditions. Contexts with a kind are listed only with --kind. T is a time in
 RFC 3339, a date, or a duration before now, such as 48h. After a list that --limit cut, --json prints
 a cursor, and --cursor continues there.
 
@@ -73,7 +73,7 @@ a cursor, and --cursor continues there.
 	flags.IntVar(&o.Limit, "limit", 0, "list at most `N` contexts")
 	flags.StringVar((*string)(&o.Order), "sort", string(ctxdir.OrderUpdated), "sort by `ORDER`: "+strings.Join(orderNames, ", "))
 	_ = cmd.RegisterFlagCompletionFunc("sort", cobra.FixedCompletions(orderNames, cobra.ShellCompDirectiveNoFileComp))
-	f.labels.add(cmd, "list contexts with the label `K=V`; can be repeated")
+	f.labels.add(cmd, "list contexts with the label `KEY=VALUE`; can be repeated")
 	flags.StringVar(&o.Kind, "kind", "", "list contexts of the kind `KIND`, * for all")
 	flags.StringVar(&o.Title, "title", "", "list contexts with a title like `GLOB`, in any case")
 	flags.StringVar(&o.Model, "model", "", "list contexts with the model `MODEL`")

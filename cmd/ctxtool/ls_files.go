@@ -40,10 +40,10 @@ func (a *app) lsFilesCmd() *cobra.Command {
 		Use:   "ls-files [CONTEXT…]",
 		Short: "List the files that messages attach, and that tools read or write",
 		Long: `List the files that messages attach, and that tool calls read or write, in the whole store or in
-contexts, the newest first: path, size, media type, how the message touches it, time, and where the
-message is. The size is that of the content in the message; a message that only names a file has
-none. Each file is listed once for each context, where it was touched last; --all lists every time.
---count lists each path once, with how often messages touch it, the most often touched first.
+contexts, newest first. A row shows path, size, media type, kind of access, time, and the position
+of the message. The size is that of the content in the message; a message that only names a file has
+none. Each file is listed once for each context, at its last access; --all lists every access. --count
+lists each path once, with the number of accesses, most accessed first.
 
 --path compares a path, or its end after a slash, with a pattern. The list first brings the index of
 "ctxtool search" up to date. "ctxtool files" lists the files of the store itself.`,
@@ -67,7 +67,7 @@ none. Each file is listed once for each context, where it was touched last; --al
 	flags.StringVar(&f.access, "access", "", "only files that are `HOW`: attached, read or written")
 	flags.StringVar(&f.media, "media", "", "only files with a media type like `GLOB`, - for an unknown one")
 	flags.BoolVar(&f.text, "text", false, "only files that are text")
-	flags.BoolVar(&f.binary, "binary", false, "only files that are no text")
+	flags.BoolVar(&f.binary, "binary", false, "only files that are not text")
 	flags.BoolVar(&f.all, "all", false, "list a file every time that a message touches it, bookkeeping too")
 	flags.BoolVar(&f.count, "count", false, "count how often messages touch each path, the most often touched first")
 	flags.StringVar(&q.Text, "query", "", "only files of messages that `QUERY` finds; see \"ctxtool search\"")
@@ -81,7 +81,7 @@ func (f *lsFilesFlags) parse(cmd *cobra.Command) error {
 	switch f.access {
 	case "", search.Attached, search.Read, search.Written:
 	default:
-		return usage(cmd, "--access: %q is none of attached, read, written", f.access)
+		return usage(cmd, "--access: unknown value %q; use one of: attached, read, written", f.access)
 	}
 	if f.text && f.binary {
 		return usage(cmd, "--text and --binary cannot be used together")

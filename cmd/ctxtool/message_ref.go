@@ -70,7 +70,7 @@ func (r *messageRef) find(ctx context.Context, c *ctxdir.Context) error {
 	case len(found) > 1:
 		return &ctxdir.Error{
 			Op: findMessage, Context: c.ID(), Matches: found,
-			Err: fmt.Errorf("%w: %q is the beginning of %d message ids", ctxdir.ErrAmbiguous, r.text, len(found)),
+			Err: fmt.Errorf("%w: %q matches %d message ids", ctxdir.ErrAmbiguous, r.text, len(found)),
 		}
 	}
 	r.id, r.part = found[0], ""
@@ -105,7 +105,7 @@ func (r *messageRef) idOf(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	}
 	n, err := b.Len(ctx)
 	if err == nil && r.position >= n {
-		err = fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, r.position, count(n, "message"))
+		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, count(n, "message"))
 		err = &ctxdir.Error{Op: findMessage, Context: c.ID(), Branch: b.Name(), Err: err}
 	}
 	if err != nil {

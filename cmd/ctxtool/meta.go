@@ -28,9 +28,11 @@ func (a *app) metaCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "meta CONTEXT",
 		Short: "Show or change the metadata of a context",
-		Long: `Show the metadata of a context, after applying --set, --title, --label and --unlabel. K of --set is
-title, state, config.NAME, config.NAME.NAME, or any other name for your own data. V is a JSON value, or
-else a text; V of --label is a text. "ctxtool ls --label" lists the contexts with a label.`,
+		Long: `Show the metadata of a context, after applying --set, --title, --label and --unlabel.
+
+--set KEY=VALUE: KEY is title, state, config.NAME, config.NAME.NAME, or any other name for your own
+data; VALUE is JSON, or plain text if it is not valid JSON. The value of a label is plain text.
+"ctxtool ls --label" lists the contexts with a label.`,
 		Example: `  ctxtool meta 7c2f
   ctxtool meta 7c2f --title 'Parser rewrite' --set config.mode=plan
   ctxtool meta 7c2f --label user=ada --unlabel draft`,
@@ -71,10 +73,10 @@ else a text; V of --label is a text. "ctxtool ls --label" lists the contexts wit
 			}, opts...)
 		},
 	}
-	cmd.Flags().StringArrayVar(&set, "set", nil, "set member `K=V`; can be repeated")
+	cmd.Flags().StringArrayVar(&set, "set", nil, "set the member `KEY=VALUE`; can be repeated")
 	cmd.Flags().StringVar(&title, "title", "", "set the title to `TITLE`")
-	labels.add(cmd, "set the label `K=V`; can be repeated")
-	cmd.Flags().StringArrayVar(&labels.unset, "unlabel", nil, "remove the label `K`; can be repeated")
+	labels.add(cmd, "set the label `KEY=VALUE`; can be repeated")
+	cmd.Flags().StringArrayVar(&labels.unset, "unlabel", nil, "remove the label `KEY`; can be repeated")
 	return cmd
 }
 

@@ -24,11 +24,11 @@ type momentRecord struct {
 func (a *app) momentCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "moment",
-		Short: "Keep what is worth finding again in conversations",
-		Long: `Keep what is worth finding again in conversations: decisions, patterns, solutions and context.
+		Short: "Find and list decisions and solutions in conversations",
+		Long: `Find, list and add moments: decisions, patterns, solutions and facts that conversations state.
 
-A moment is a message of its own, on a branch of its context that lists leave out. "search --kind
-moments" finds moments by their words. To erase a message erases its moments.`,
+A moment is stored as a separate message, on a branch of its context that lists leave out. "search
+--kind moments" finds moments by their words. Erasing a message erases its moments.`,
 		Example:     "  ctxtool moment extract 7c2f\n  ctxtool moment ls --type decision\n  ctxtool search --kind moments timeout",
 		Annotations: exits("some contexts cannot be read", ofStores...),
 		Args:        cobra.ArbitraryArgs,
@@ -218,9 +218,9 @@ func (a *app) momentRmCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm ID…",
 		Short: "Remove moments",
-		Long: `Remove moments. ID is the id of a moment, or a beginning of it that no other moment has. The text
-goes to the trash of its context, and "trash restore" brings it back for the grace period. "extract"
-does not. To remove a text for good, erase the message: "ctxtool erase".`,
+		Long: `Remove moments. ID is the id of a moment, or a unique prefix of it. The text goes to the trash of
+its context, and "trash restore" restores it during the grace period. "moment extract" does not
+add it again. To remove a text for good, erase the message: "ctxtool erase".`,
 		Example:     "  ctxtool moment rm 0815 --dry-run\n  ctxtool moment rm 0815",
 		Annotations: exits("", ofStores...),
 		Args:        between(1, -1),
@@ -286,7 +286,7 @@ func findMoments(ctx context.Context, s *ctxdir.Store, refs []string) ([]*moment
 			return nil, badArgument("type more of the id", "%q is shorter than %d digits", ref, minMomentID)
 		case n > 1:
 			err.Matches = matches[i]
-			err.Err = fmt.Errorf("%w: %q is the beginning of %d moment ids", ctxdir.ErrAmbiguous, ref, n)
+			err.Err = fmt.Errorf("%w: %q matches %d moment ids", ctxdir.ErrAmbiguous, ref, n)
 			return nil, err
 		}
 	}

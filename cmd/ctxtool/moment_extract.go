@@ -30,15 +30,15 @@ func (a *app) momentExtractCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "extract [CONTEXT…]",
 		Short: "Find moments in contexts and keep them",
-		Long: `Find moments in contexts, by default in all without a kind, and keep those that are new. A moment is
-a sentence of the conversation, word by word, that says what was decided, how things are done, what
-mends a fault, or a fact about the work; a terse ruling has the question or the option that it
-answers before it. It understands English. Extracting twice adds nothing.
+		Long: `Find moments in contexts, by default in all contexts without a kind, and store the new ones. A
+moment is a verbatim sentence of the conversation that states a decision, a convention, the
+solution of a problem, or a fact about the work. A short answer is stored with the question or the
+option that it answers. extract understands English only. Running it again adds nothing.
 
 With --remote, a model judges the sentences: URL is a server with the chat API of OpenAI, and
 $CTXDIR_REMOTE_KEY has its key. Before a sentence leaves this machine, code, paths, addresses,
 numbers, names, and all words that are not common English become placeholders. With --compression
-hybrid, the sentences are judged here if the server fails.`,
+hybrid, local rules judge the sentences if the server fails.`,
 		Example:           "  ctxtool moment extract 7c2f --dry-run\n  ctxtool moment extract --type decision --min-relevance 0.5",
 		Annotations:       exits("some contexts failed", ofStores...),
 		Args:              between(0, -1),
@@ -150,9 +150,9 @@ func (a *app) momentAddCmd() *cobra.Command {
 	var from, files []string
 	cmd := &cobra.Command{
 		Use:   "add CONTEXT [TEXT]",
-		Short: "Keep a moment of your own",
-		Long: `Keep a moment of your own, and print its id. The text is the argument, or else stdin. The same text
-of the same message is kept once.`,
+		Short: "Add a moment by hand",
+		Long: `Add a moment by hand, and print its id. The text is the argument, or else stdin. Adding the same
+text with the same source again changes nothing.`,
 		Example: `  ctxtool moment add 7c2f "Tests start a real database." --type pattern --tag tests
   ctxtool moment add 7c2f "We keep SQLite." --type decision --from 0197f3c2-7a1e`,
 		Annotations:       exits("", ofStores...),
@@ -184,13 +184,13 @@ of the same message is kept once.`,
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&kind, "type", string(moment.Context), "keep it as `TYPE`: "+strings.Join(momentTypes(), ", "))
+	flags.StringVar(&kind, "type", string(moment.Context), "give it the type `TYPE`: "+strings.Join(momentTypes(), ", "))
 	_ = cmd.RegisterFlagCompletionFunc("type", cobra.FixedCompletions(momentTypes(), cobra.ShellCompDirectiveNoFileComp))
 	flags.StringSliceVar(&m.Tags, "tag", nil, "give it the tag `TAG`; can be repeated")
-	flags.Float64Var(&m.Relevance, "relevance", moment.DefaultRelevance, "how relevant it is, `R` from 0 to 1")
-	flags.StringArrayVar(&from, "from", nil, "the `MESSAGE` that it was made from, a position or an id or its beginning; can be repeated")
+	flags.Float64Var(&m.Relevance, "relevance", moment.DefaultRelevance, "give it the relevance `R`, from 0 to 1")
+	flags.StringArrayVar(&from, "from", nil, "name a source `MESSAGE`: a position, an id, or a unique prefix of one; can be repeated")
 	flags.StringArrayVar(&files, "file", nil, "refer to `FILE`, a relative path; can be repeated")
-	flags.StringVar(&m.Background, "background", "", "what the text refers to, as `TEXT`")
+	flags.StringVar(&m.Background, "background", "", "add `TEXT` as background: what the moment refers to")
 	return cmd
 }
 

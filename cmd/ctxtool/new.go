@@ -28,7 +28,9 @@ func (a *app) newCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "new",
 		Short: "Create a context and print its id",
-		Long:  `Create a context with branch main, and print its id. V of --config is a JSON value, or else a text.`,
+		Long: `Create a context with the branch main, and print its id.
+
+--config KEY=VALUE: VALUE is JSON, or plain text if it is not valid JSON.`,
 		Example: `  ctxtool new --title "First steps"
   ctxtool new --model small-1 --config agent=walker --system-prompt prompt.md`,
 		Annotations: exits("", ofNewStore...),
@@ -45,10 +47,10 @@ func (a *app) newCmd() *cobra.Command {
 	flags.StringVar(&f.model, "model", "", "set config.model_id to `MODEL`")
 	flags.StringVar(&f.mode, "mode", "", "set config.mode to `MODE`")
 	flags.StringVar(&f.prompt, "system-prompt", "", "read the system prompt from `FILE`, or from stdin for -")
-	flags.StringArrayVar(&f.config, "config", nil, "set config member `K=V`; can be repeated")
+	flags.StringArrayVar(&f.config, "config", nil, "set the config member `KEY=VALUE`; can be repeated")
 	flags.StringVar(&f.kind, "kind", "", "give the context the kind `KIND`, which lists leave out")
-	flags.StringVar(&f.external, "external-id", "", "derive the id from `ID`, the id in another system, and from the kind")
-	f.labels.add(cmd, "set the label `K=V`; can be repeated")
+	flags.StringVar(&f.external, "external-id", "", "derive the id from the kind and from `ID`, the id in another system")
+	f.labels.add(cmd, "set the label `KEY=VALUE`; can be repeated")
 	return cmd
 }
 
@@ -118,7 +120,7 @@ func (a *app) readPrompt(path string) (text []byte, err error) {
 		return nil, err
 	}
 	if len(text) > maxPrompt {
-		return nil, fmt.Errorf("system prompt %s: %w: more than %d bytes", path, ctxdir.ErrTooLarge, maxPrompt)
+		return nil, fmt.Errorf("system prompt %s: %w: it exceeds the limit of %d bytes", path, ctxdir.ErrTooLarge, maxPrompt)
 	}
 	if !utf8.Valid(text) {
 		return nil, fmt.Errorf("system prompt %s: not valid UTF-8", path)

@@ -105,11 +105,11 @@ func (a *app) choosePlaces(cmd *cobra.Command, agreed bool) ([]string, error) {
 	case err != nil:
 		return nil, err
 	case len(paths) == 0:
-		return nil, usage(cmd, "found no histories in the usual places; give a PATH")
+		return nil, usage(cmd, "no histories found in the usual places; pass a PATH")
 	case agreed:
 		return paths, nil
 	case a.json || !a.asksOnTerminal() || !a.onTerminal():
-		return nil, usage(cmd, "give --yes to import these, or a PATH")
+		return nil, usage(cmd, "pass --yes to import these, or a PATH")
 	}
 	store, err := a.storePath()
 	if err != nil {

@@ -20,7 +20,7 @@ type priceLists struct {
 }
 
 func (p *priceLists) flag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&p.file, "prices", "", "take the prices of models from `FILE` before the published ones")
+	cmd.Flags().StringVar(&p.file, "prices", "", "prefer the prices of models in `FILE` to the published ones")
 }
 
 func (p *priceLists) load() error {

@@ -25,12 +25,12 @@ func (a *app) refCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ref",
 		Short: "Refer to lines of files, and find them again",
-		Long: `Refer to lines of files in place of copies of code, and find these lines again when the files have
-changed. A message bears references beside its content; the calls of tools and their results imply
-others.`,
+		Long: `Refer to lines of files instead of copying code, and find these lines again when the files have
+changed. References are stored with a message, beside its content; tool calls and their results
+imply further references.`,
 		Example: `  ctxtool ref add 7c2f store.go:10-24 --text "This loop leaks."
   ctxtool ref check 7c2f`,
-		Annotations: exits("some lines changed, or are gone", ofStores...),
+		Annotations: exits("some lines changed or are missing", ofStores...),
 		Args:        cobra.ArbitraryArgs,
 		RunE:        needVerb,
 	}
@@ -43,10 +43,10 @@ func (a *app) refAddCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add CONTEXT FILE[:A-B]…",
 		Short: "Append a message with references to lines of files",
-		Long: `Append a message with references to lines A to B of files, to one line (FILE:A), or to whole files.
-The message has the text of --text, or else the names of the references; the lines themselves stay
-where they are. A reference has the path below the root, the lines, a checksum, the first three
-lines and, in a git repository, the commit and what was not committed.`,
+		Long: `Append a message with references to lines A to B of files, to one line (FILE:A), or to whole
+files. The text of the message is --text, or else the names of the references; the lines
+themselves are not copied. A reference holds the path relative to the root, the line numbers, a
+checksum, the first three lines and, in a git repository, the commit and the uncommitted changes.`,
 		Example: `  ctxtool ref add 7c2f store.go:10-24 --text "This loop leaks."
   ctxtool ref add 7c2f go.mod cmd/main.go:7`,
 		Annotations: exits("", ofStores...),
@@ -86,7 +86,7 @@ lines and, in a git repository, the commit and what was not committed.`,
 }
 
 func (f *refFlags) rootFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.root, "root", "", "look for files below `DIR`, not below the top of the git working tree or the current folder")
+	cmd.Flags().StringVar(&f.root, "root", "", "look for files in `DIR` instead of the git working tree or the current folder")
 	_ = cmd.MarkFlagDirname("root")
 }
 
@@ -162,7 +162,7 @@ func splitReference(arg string) (file string, from, to int64, err error) {
 		to, err = strconv.ParseInt(parts[3], 10, 64)
 	}
 	if err != nil || from < 1 || to < from {
-		return "", 0, 0, badArgument("lines count from 1, as in FILE:10-24", "%q has no such lines", arg)
+		return "", 0, 0, badArgument("lines count from 1, as in FILE:10-24", "%q: lines not found", arg)
 	}
 	return parts[1], from, to, nil
 }

@@ -41,20 +41,20 @@ func (a *app) refCheckCmd() *cobra.Command {
 	var f refFlags
 	cmd := &cobra.Command{
 		Use:   "check CONTEXT",
-		Short: "Say where the lines of references are now",
+		Short: "Find the lines of references in their files",
 		Long: `Compare the references of a branch with the files below the root:
 
   found       the same lines at the same place
   shifted     the same lines at another place of the file
-  modified    the file does not have these lines any more
+  modified    the file no longer contains these lines
   moved       the file has another path
-  not_found   the file is gone, or cannot be read
+  not_found   the file is missing or cannot be read
 
-Git helps to find files that were renamed, and lines as they were; without git, only files are
-compared. With --lines, the lines are printed as they are now or, if they are gone, as they were.`,
+Git helps to find renamed files and the earlier content of lines; without git, only files are
+compared. --lines prints the lines as they are now or, if they are missing, as they were.`,
 		Example: `  ctxtool ref check 7c2f
   ctxtool ref check 7c2f --stored --lines`,
-		Annotations:       exits("some lines changed, or are gone", ofStores...),
+		Annotations:       exits("some lines changed or are missing", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
@@ -109,7 +109,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		if f.lines {
 			advice = ""
 		}
-		return problems(advice, "the lines of %d of %s changed, or are gone", n, count(len(all), "reference"))
+		return problems(advice, "the lines of %d of %s changed or are missing", n, count(len(all), "reference"))
 	}
 	return err
 }

@@ -33,13 +33,13 @@ func (a *app) refLsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ls CONTEXT",
 		Short: "List the references of a conversation",
-		Long: `List the references of a branch: those that messages bear, and those that the calls of tools and
-their results imply. Paths are relative to the root, or to the folder in which an imported
-conversation took place; files outside are left out.
+		Long: `List the references of a branch: those stored with messages, and those that tool calls and their
+results imply. Paths are relative to the root, or to the folder in which an imported conversation
+took place; files outside are left out.
 
---summary prints numbers instead. RATIO is the share of the code in the conversation that is there
-by reference: the bytes of the lines that references stand for, by these and those that messages
-copy.`,
+--summary prints sizes instead. RATIO is the share of the code that the conversation refers to
+instead of copying it: the bytes of referenced lines, divided by the bytes of referenced and
+copied lines.`,
 		Example: `  ctxtool ref ls 7c2f --stored
   ctxtool ref ls 7c2f --summary`,
 		Annotations:       exits("a message cannot be read", ofStores...),
@@ -50,13 +50,13 @@ copy.`,
 		}, ctxdir.WithReadOnly()),
 	}
 	f.listFlags(a, cmd)
-	cmd.Flags().BoolVar(&f.summary, "summary", false, "print numbers of references and of copies")
+	cmd.Flags().BoolVar(&f.summary, "summary", false, "print how much code is referred to, and how much is copied")
 	return cmd
 }
 
 func (f *refFlags) listFlags(a *app, cmd *cobra.Command) {
 	a.branchFlag(cmd, &f.branch, "branch", "look at `BRANCH` instead of the active one")
-	cmd.Flags().BoolVar(&f.stored, "stored", false, "only references that messages bear, not those of tools")
+	cmd.Flags().BoolVar(&f.stored, "stored", false, "list only references stored with messages, not those of tool calls")
 	f.rootFlag(cmd)
 }
 

@@ -65,5 +65,5 @@ func (r *remoteFlags) resolve(ctx context.Context, s *ctxdir.Store) (mode string
 
 // doneHere notes that the server failed, and what it was asked for was done on this machine.
 func (a *app) doneHere(err error) {
-	a.warn(errorRecord{Error: err.Error(), Hint: "it was done here instead"})
+	a.warn(errorRecord{Error: err.Error(), Hint: "it was done locally instead"})
 }

@@ -58,7 +58,7 @@ func TestContextRemote(t *testing.T) {
 		t.Errorf("a server that refuses: %d: %s", code, p.stderr.String())
 	}
 	text = do("", append(context, "--compression", "hybrid", "--format", "openai")...)
-	if !strings.Contains(text, "(Sentences of #") || !strings.Contains(p.stderr.String(), "it was done here instead") {
+	if !strings.Contains(text, "(Sentences of #") || !strings.Contains(p.stderr.String(), "it was done locally instead") {
 		t.Errorf("hybrid: %s\n%s", text, p.stderr.String())
 	}
 	sent.Reset()

@@ -24,18 +24,18 @@ func (a *app) repairCmd() *cobra.Command {
 		Use:   "repair [CONTEXT…]",
 		Short: "Repair what check finds",
 		Long: `Read every message, repair what is damaged, and keep a copy of everything replaced in the trash.
-repair makes message files again from what was committed, and takes from files what a damaged log or
-segment lost. A message without any copy stays unavailable, and keeps its position. repair commits
-messages that were edited by hand. It leaves valid message files that were put there by hand
-alone, unless --adopt is given. Without CONTEXT, repair every context of the store. A second run
-changes nothing.`,
+repair recreates message files from committed messages, and recovers messages that a damaged log
+or segment lost from their files. A message without an intact copy stays unavailable, and keeps
+its position. repair commits messages that were edited by hand. It leaves alone valid message
+files that were added by hand, unless --adopt is given. Without CONTEXT, repair every context of
+the store. A second run changes nothing.`,
 		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",
 		Annotations:       exits("some problems remain", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 	}
 	a.dryRunFlag(cmd)
-	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "commit valid message files that were put there by hand")
+	cmd.Flags().BoolVar(&o.Adopt, "adopt", false, "commit valid message files that were added by hand")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		var before []ctxdir.Finding
 		repair := a.onStore(func(ctx context.Context, s *ctxdir.Store, args []string) (err error) {

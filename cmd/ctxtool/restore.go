@@ -16,11 +16,11 @@ func (a *app) restoreCmd() *cobra.Command {
 		Use:   "restore DIR [CONTEXT…]",
 		Short: "Copy contexts from a backup or another store",
 		Long: `Copy contexts from the backup or store in DIR into the store in use, which is created if it is
-missing. Without CONTEXT, copy every context of DIR, or those of a project: so a workspace gets what
-the user's own store has. A context that shows the same already stays; another version of it moves
-to the trash of the store in use.
+missing. Without CONTEXT, copy every context of DIR, or those of a project, for example to copy
+conversations from the user's own store to a workspace. A context that already shows the same
+stays; a different version moves to the trash of the store in use.
 
-To bring back what was removed from a store itself, see "ctxtool trash restore".`,
+To restore what was removed from a store, see "ctxtool trash restore".`,
 		Example: `  ctxtool restore ~/backup
   ctxtool restore ~/backup 7c2f
   ctxtool restore ~/.local/share/ctxdir --project .`,
@@ -31,7 +31,7 @@ To bring back what was removed from a store itself, see "ctxtool trash restore".
 				from, args = args[0], args[1:]
 			}
 			if from == "" {
-				return usage(cmd, "the folder to copy from is missing")
+				return usage(cmd, "the source folder is missing")
 			}
 			if _, err := which.labels.parse(cmd); err != nil {
 				return err

@@ -18,8 +18,8 @@ func (a *app) rmCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "rm CONTEXT…",
 		Short: "Move contexts to the trash",
-		Long: `Move contexts to the trash of the store. For at least a week, "ctxtool trash restore CONTEXT" brings
-them back, so rm does not ask.`,
+		Long: `Move contexts to the trash of the store. "ctxtool trash restore CONTEXT" restores them for at
+least a week, so rm does not ask.`,
 		Example:           "  ctxtool rm 7c2f --dry-run\n  ctxtool rm 7c2f",
 		Annotations:       exits("failed to remove some contexts", ofStores...),
 		Args:              between(1, -1),

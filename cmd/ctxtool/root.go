@@ -63,8 +63,8 @@ and a file for each message.
 
 ctxtool uses the store that --store names, else $CTXDIR_STORE, else the nearest .ctxdir in the
 current folder or above it, else $XDG_DATA_HOME/ctxdir. It does not use a .ctxdir of another user
-unasked. CONTEXT is the id of a context, or any unique beginning or end of the id, or its external
-id: KIND/ID, or ID alone if that is unique.`,
+unless --store or $CTXDIR_STORE names it. CONTEXT is the id of a context, any unique prefix or
+suffix of the id, or an external id: KIND/ID, or ID alone if that is unique.`,
 		Example: `  id=$(ctxtool new --title "First steps")
   ctxtool append $id "How do I begin?"
   ctxtool show $id
@@ -109,7 +109,7 @@ func (a *app) addGlobalFlags(root *cobra.Command) {
 	flags := root.PersistentFlags()
 	flags.StringVar(&a.storeDir, "store", "", "use the store in `DIR`")
 	flags.BoolVar(&a.json, "json", false, "print results as JSON Lines")
-	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print no notes and no progress")
+	flags.BoolVarP(&a.quiet, "quiet", "q", false, "print neither notes nor progress")
 	flags.BoolVarP(&a.verbose, "verbose", "v", false, "print more notes on stderr")
 	flags.BoolVar(&a.noProgress, "no-progress", false, "show no progress bar")
 	flags.BoolVar(&a.noPager, "no-pager", false, "print long results without a pager")

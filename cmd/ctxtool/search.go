@@ -40,14 +40,14 @@ payloads. Hits are grouped by context, and --open shows one in its conversation.
   -windows            without this word; also -"two words"
   pars*               words that begin so
 
-Without operators, a message needs any of the words. Those with the most and rarest of them come
-first, what people and the model say before what tools print, and both words before one of two. Very
-common English words do not count. With operators, a message must meet every condition.
+Without operators, a message needs any of the words. Messages with more and rarer of these words
+rank higher; what people and the model say ranks higher than what tools print. Very common English
+words do not count. With operators, a message must meet every condition.
 
 A part of an identifier finds the identifier: "token" finds parseTokenStream. A path alone, such as
 internal/engine/store.go, is a phrase. In Chinese, Japanese, Korean and Thai, two characters suffice.
 
-The search first brings the index up to date, for --max-wait at most. T is a time in RFC 3339, a
+The search first brings the index up to date, for at most --max-wait. T is a time in RFC 3339, a
 date, or a duration before now, such as 48h. Contexts with a kind are searched with --kind, or by
 name; --kind moments finds the moments of conversations. Bookkeeping of agent tools, such as
 progress and repeated records, is left out without --all.`,
@@ -81,7 +81,7 @@ func (f *searchFlags) add(a *app, cmd *cobra.Command, verb, what string) {
 	flags.StringSliceVar(&q.Roles, "role", nil, "only messages of the role `ROLE`; can be repeated")
 	flags.StringSliceVar(&q.Types, "type", nil, "only messages of the type `TYPE`; can be repeated")
 	flags.StringVar(&q.Kind, "kind", "", "only contexts or branches of the kind `KIND`, * for all")
-	f.labels.add(cmd, "only contexts with the label `K=V`; can be repeated")
+	f.labels.add(cmd, "only contexts with the label `KEY=VALUE`; can be repeated")
 	flags.StringVar(&q.Project, "project", "", "only contexts with the label project=`NAME`")
 	flags.StringVar(&f.since, "since", "", "only messages of `T` or later")
 	flags.StringVar(&f.until, "until", "", "only messages before `T`")
@@ -100,7 +100,7 @@ func (f *searchFlags) parse(cmd *cobra.Command, args []string) ([]string, error)
 		return nil, usage(cmd, "missing argument")
 	}
 	if cmd.Flags().Changed("open") && f.open <= 0 {
-		return nil, usage(cmd, "--open: hits have numbers from 1")
+		return nil, usage(cmd, "--open: hits are numbered from 1")
 	}
 	err := f.parseConditions(cmd)
 	q.Limit = max(q.Limit, f.open)
@@ -163,7 +163,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 	}
 	switch {
 	case f.open > len(hits):
-		err = badArgument("", "--open: there is no hit %d", f.open)
+		err = badArgument("", "--open: hit %d not found", f.open)
 	case f.open > 0:
 		err = a.openHit(ctx, s, f.open, &hits[f.open-1])
 	case a.json:
@@ -232,7 +232,7 @@ func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
 // openHit shows a hit in full, between the messages around it.
 func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *search.Hit) error {
 	if len(h.Branches) == 0 {
-		return badArgument("", "--open: no branch shows message %s any more", h.ID)
+		return badArgument("", "--open: no branch shows message %s any longer", h.ID)
 	}
 	return withOpen(ctx, s, h.Context, func(c *ctxdir.Context) error {
 		name := h.Branches[0]

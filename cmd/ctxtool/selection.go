@@ -22,7 +22,7 @@ type selection struct {
 // flags adds the flags of a selection. verb says what the verb does with contexts.
 func (s *selection) flags(cmd *cobra.Command, verb string) {
 	cmd.Flags().StringVar(&s.project, "project", "", verb+" contexts of the project in the folder `PROJECT`")
-	s.labels.add(cmd, verb+" contexts with the label `K=V`; can be repeated")
+	s.labels.add(cmd, verb+" contexts with the label `KEY=VALUE`; can be repeated")
 }
 
 func (s *selection) given() bool { return s.project != "" || len(s.labels.set) > 0 }
@@ -83,7 +83,7 @@ type projectImporter struct {
 }
 
 // errOtherProject ends the import of a conversation that is not of the project.
-var errOtherProject = errors.New("the conversation is of another project")
+var errOtherProject = errors.New("the conversation belongs to another project")
 
 func (p projectImporter) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
 	if !inProject(info.Labels[importer.LabelProject], p.project) {

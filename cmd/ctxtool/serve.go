@@ -33,11 +33,11 @@ func (a *app) serveCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "serve",
 		Short: "Serve the store over HTTP",
-		Long: `Serve the store over HTTP to programs in every language, until Ctrl-C. The address /docs of the server
-describes the API.
+		Long: `Serve the store over HTTP to programs in every language, until Ctrl-C. The server describes the
+API at /docs.
 
-Each request needs the token, which serve makes once and keeps in a file that only you can read.
-Without --listen, only programs of this machine can connect; another address needs TLS.`,
+Each request needs the token, which serve creates once and keeps in a file that only you can read.
+Without --listen, only programs on this machine can connect; other addresses need TLS.`,
 		Example:     "  ctxtool serve --open\n  ctxtool serve --listen 127.0.0.1:0 --read-only",
 		Annotations: exits("", ofStores...),
 		Args:        between(0, 0),

@@ -14,7 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/record"
 )
 
-// setting is a K=V of the command line. V is a JSON value, or else a text.
+// setting is a KEY=VALUE of the command line. VALUE is JSON, or plain text if it is not valid JSON.
 type setting struct {
 	key   string
 	path  []string // key, split at its dots
@@ -26,7 +26,7 @@ func parseSetting(cmd *cobra.Command, flag, text string) (setting, error) {
 	key, value, ok := strings.Cut(text, "=")
 	switch {
 	case !ok || key == "":
-		return setting{}, usage(cmd, "%s: expected K=V, got %q", flag, text)
+		return setting{}, usage(cmd, "%s: expected KEY=VALUE, got %q", flag, text)
 	case !utf8.ValidString(text):
 		return setting{}, usage(cmd, "%s: %q is not valid UTF-8", flag, text)
 	}

@@ -32,15 +32,16 @@ func (a *app) showCmd() *cobra.Command {
 		Use:   "show CONTEXT [A:B]",
 		Short: "Show the messages of a branch in order",
 		Long: `Show the messages of a branch in order: all, the last N that are shown, or those at positions A:B,
-which are A to B-1. "A:" ends with the last message, ":B" begins with the first; --from A --to B are
-the same. Positions begin at 0, and count every message of the branch: those left out as
-bookkeeping, too, and those shown as results of a call. N counts the messages that have a head line;
-with --json, every message.
+which are A to B-1. "A:" ends with the last message, ":B" begins with the first; --from A --to B
+are the same. Positions begin at 0, and count every message of the branch, including bookkeeping
+that is left out and results that are shown with their calls. N counts the messages that have a
+header line; with --json, every message.
 
 show folds thoughts (~), tool calls (>) and tool results (<) to one line each, unless --full is
-given. The results of a tool follow its call, and a call that changes a file says how many lines it
-adds and removes. For an attachment (+) show prints type and size. A line marks where other branches
-fork off. Bookkeeping of agent tools, such as progress and snapshots, is left out without --all.
+given. The results of a tool follow its call, and a call that changes a file says how many lines
+it adds and removes. For an attachment (+) show prints type and size. A line marks the position at
+which another branch forks. Bookkeeping of agent tools, such as progress and snapshots, is left
+out without --all.
 
 --json prints every message verbatim, bookkeeping too.`,
 		Example: `  ctxtool show 7c2f --last 20
@@ -64,8 +65,8 @@ fork off. Bookkeeping of agent tools, such as progress and snapshots, is left ou
 	flags := cmd.Flags()
 	a.branchFlag(cmd, &f.branch, "branch", "show `BRANCH` instead of the active one")
 	flags.Int64Var(&f.last, "last", 0, "show the last `N` messages that are shown")
-	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, without B")
-	flags.Int64Var(&f.from, "from", 0, "show the messages from position `A` on")
+	flags.StringVar(&f.span, "range", "", "show the messages at positions `A:B`, excluding B")
+	flags.Int64Var(&f.from, "from", 0, "show the messages from position `A`")
 	flags.Int64Var(&f.to, "to", math.MaxInt64, "show the messages before position `B`")
 	flags.Lookup("to").DefValue = "0" // none to show in the help
 	flags.StringVar(&f.save, "save-attachments", "", "save attached files to the folder `DIR`")
@@ -135,7 +136,7 @@ func parseRange(text string) (from, to int64, err error) {
 	case err != nil:
 		return 0, 0, err
 	case to < from:
-		return 0, 0, fmt.Errorf("%q ends before it begins", text)
+		return 0, 0, fmt.Errorf("%q: the end is before the start", text)
 	}
 	return from, to, nil
 }

@@ -72,15 +72,14 @@ func (a *app) statsCmd() *cobra.Command {
 		Use:   "stats [CONTEXT…]",
 		Short: "Show what the store holds, by project",
 		Long: `Show what the store holds: contexts, messages, tokens that models used, their cost, and the models,
-for each project, or with --contexts for each conversation. Tokens and cost are those of "ctxtool
-usage", and take --prices as that does. Below are figures about the store.
+for each project, or with --contexts for each conversation. Tokens and cost are counted as in
+"ctxtool usage". Figures about the store follow.
 
-  folder size      the files of the store
-  query time       of searches in the index: their median
-  token reduction  how much smaller than whole conversations the contexts are
-                   that "ctxtool context" assembles with the setting max_tokens;
-                   the tokens of conversations are estimated from their sizes
-  relevance        of assembled contexts; nothing records it yet`,
+  folder size      the size of the files of the store
+  query time       the median time of a search in the index
+  token reduction  the share of tokens that "ctxtool context" would leave out of
+                   whole conversations, with the setting max_tokens; the tokens
+                   of conversations are estimated from their sizes`,
 		Example:           "  ctxtool stats\n  ctxtool stats --contexts --project .",
 		Annotations:       exits("failed to read some contexts", ofStores...),
 		Args:              between(0, -1),
@@ -101,7 +100,7 @@ usage", and take --prices as that does. Below are figures about the store.
 	r.which.flags(cmd, "count")
 	r.prices.flag(cmd)
 	cmd.Flags().BoolVar(&r.contexts, "contexts", false, "show each conversation")
-	cmd.Flags().IntVar(&r.limit, "limit", 20, "show at most `N` rows to people; 0 for all")
+	cmd.Flags().IntVar(&r.limit, "limit", 20, "show at most `N` rows; 0 for all (not with --json)")
 	return cmd
 }
 

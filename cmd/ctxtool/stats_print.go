@@ -102,7 +102,6 @@ func (r *statsRun) metrics() *table {
 	} else {
 		t.add(nil, "token reduction", "n/a", "no conversation has a message")
 	}
-	t.add(nil, "relevance", "n/a", "no assembled context was rated")
 	return t
 }
 
@@ -131,7 +130,7 @@ func (r *statsRun) printRecords() error {
 		{Name: "computed", Value: all.sum.Computed}, {Name: "unpriced", Value: all.sum.Unpriced},
 		{Name: "unpriced_tokens", Value: all.sum.UnpricedTokens}, {Name: "prices", Value: r.prices.month},
 		{Name: "folder_bytes", Value: r.disk.Bytes}, {Name: "disk_bytes", Value: r.disk.Disk}, {Name: "query_ms", Value: nil},
-		{Name: "token_reduction", Value: nil}, {Name: "relevance", Value: nil},
+		{Name: "token_reduction", Value: nil},
 	}
 	set := func(name string, value any) {
 		metrics[slices.IndexFunc(metrics, func(m metricRecord) bool { return m.Name == name })].Value = value

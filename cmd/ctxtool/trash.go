@@ -20,8 +20,8 @@ func (a *app) trashCmd() *cobra.Command {
 		Long: `List, restore or purge removed items: contexts, branches, the ends of rewound branches, and files
 that repair replaced. Items stay in the trash for a week; garbage collection purges older ones.
 
-ITEM is the id of an item, as "ctxtool trash ls" shows it, any unique beginning or end of the id, or what
-named the thing before: all that names a context, or the name of a branch.`,
+ITEM is the id of an item, as "ctxtool trash ls" shows it, any unique prefix or suffix of the id,
+or the former name: any name of a context, or the name of a branch.`,
 		Example:     "  ctxtool trash ls\n  ctxtool trash restore 5f2f3c0d",
 		Annotations: exits("failed to list or purge some items", ofStores...),
 		Args:        cobra.ArbitraryArgs,
@@ -138,9 +138,9 @@ func (a *app) trashRestoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use:   "restore ITEM…",
 		Short: "Restore items from the trash",
-		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their names
-or similar ones; old versions of messages, in place of the present ones; blobs. ITEM is what named the
-context or branch before its removal, or the id of an item, or any unique beginning or end of the id.`,
+		Long: `Restore items from the trash: contexts; branches and the ends of rewound branches, under their
+names or similar ones; old versions of messages, in place of the current ones; blobs. ITEM is the
+former name of a context or branch, the id of an item, or any unique prefix or suffix of the id.`,
 		Example:           "  ctxtool trash restore 5f2f3c0d",
 		Annotations:       exits("", ofStores...),
 		Args:              between(1, -1),
@@ -177,8 +177,8 @@ func (a *app) trashEmptyCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "empty [ITEM…]",
 		Short: "Purge items from the trash",
-		Long: `Purge items from the trash for good. Without ITEM, purge everything older than --older-than. ITEM is as
-for "ctxtool trash restore".`,
+		Long: `Purge items from the trash for good. Without ITEM, purge everything older than --older-than. See
+"ctxtool trash restore" for ITEM.`,
 		Example:           "  ctxtool trash empty --older-than 72h --dry-run\n  ctxtool trash empty 5f2f3c0d",
 		Annotations:       exits("failed to purge some items", ofStores...),
 		Args:              between(0, -1),

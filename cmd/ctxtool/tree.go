@@ -13,7 +13,7 @@ func (a *app) treeCmd() *cobra.Command {
 		Short: "Draw the branches of a context as a tree",
 		Long: `Draw the branches of a context as a tree. Each branch hangs from its parent, with which it shares
 its first messages. FORK is the number of messages shared with the parent, MESSAGES the number of
-all messages of the branch. A star marks the active branch.`,
+all messages that the branch shows. A star marks the active branch.`,
 		Example: `  ctxtool tree 7c2f
   ctxtool --json tree 7c2f`,
 		Annotations:       exits("the context has a problem", ofStores...),

@@ -38,7 +38,7 @@ func (a *app) usageCmd() *cobra.Command {
 		Short: "Show the tokens and the cost that agents used",
 		Long: `Show how many tokens agents used, and what they cost, as their tools recorded it: in the contexts
 that arguments name, or in every context of the store. A step is one call of a model. It counts
-once, even if several lines, branches or contexts repeat its record.
+once, even if several records, branches or contexts repeat it.
 
 Each tool counts in its own way: INPUT of Codex and Gemini CLI includes CACHED, what the provider had
 in its cache, and INPUT of Claude Code and opencode does not. TO CACHE is what it stored there.
@@ -48,9 +48,9 @@ records; --json says how many steps are.
 A narrow terminal leaves out REASONING, TO CACHE, CACHED, INPUT and OUTPUT, in this order.
 
 COST is in US dollars, as recorded. The cost of other steps is computed from list prices that come
-with ctxtool; a note names their month, and the models without a price. --prices FILE has prices
-that count before them, in the form of model_prices_and_context_window.json of LiteLLM. + marks a
-cost without that of unpriced steps, ~ one with that of estimates.`,
+with ctxtool; a note names their month, and the models without a price. --prices FILE overrides
+them, in the format of model_prices_and_context_window.json of LiteLLM. + marks a cost that leaves
+out unpriced steps, ~ a cost that includes estimates.`,
 		Example:           "  ctxtool usage\n  ctxtool usage --by day --since 720h\n  ctxtool usage 7c2f --by prompt",
 		Annotations:       exits("failed to read some contexts", ofStores...),
 		Args:              between(0, -1),
@@ -137,7 +137,7 @@ func (r *usageRun) print(s *ctxdir.Store) error {
 		return r.a.record(all)
 	}
 	if r.report.Steps == 0 {
-		r.a.note("no model was called in %s", count(r.counted, "context"))
+		r.a.note("no calls of models found in %s", count(r.counted, "context"))
 		return nil
 	}
 	r.a.page()

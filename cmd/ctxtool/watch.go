@@ -34,9 +34,9 @@ func (a *app) watchCmd() *cobra.Command {
 		Long: `Print every change to a context, or to the whole store, as any process commits it: messages,
 branches, metadata, created and removed contexts, and messages edited by hand. Stop with Ctrl-C.
 
-With --json, "seq" is the sequence number of the commit of a change. --from continues after such a
-number: it misses nothing and repeats nothing. If some of these commits are missing or damaged,
-watch prints one "resync" record instead. A message may appear shortly before it is durable.`,
+With --json, "seq" is the sequence number of a commit. --from continues after such a number, and
+shows every later commit exactly once. If some of these commits are missing or damaged, watch
+prints one "resync" record instead. A message may appear shortly before it is durable.`,
 		Example: `  ctxtool watch 7c2f --tail 5 --no-follow
   ctxtool --json watch 7c2f --from 12 --no-follow
   ctxtool watch --no-follow`,

@@ -54,7 +54,7 @@ func (s *Store) Create(ctx context.Context, task *a2a.Task) (taskstore.TaskVersi
 	return version, err
 }
 
-// Update stores the next state of a task. It fails with [taskstore.ErrConcurrentModification] unless the present version
+// Update stores the next state of a task. It fails with [taskstore.ErrConcurrentModification] unless the current version
 // is the one that the request expects.
 func (s *Store) Update(ctx context.Context, r *taskstore.UpdateRequest) (version taskstore.TaskVersion, err error) {
 	err = s.use(ctx, r.Task.ID, func(c *ctxdir.Context) (err error) {
@@ -72,7 +72,7 @@ func (s *Store) Update(ctx context.Context, r *taskstore.UpdateRequest) (version
 	return version, err
 }
 
-// put appends a state of a task, with the labels by which List finds it, if check allows it on the present version.
+// put appends a state of a task, with the labels by which List finds it, if check allows it on the current version.
 func put(ctx context.Context, c *ctxdir.Context, task *a2a.Task, check func(taskstore.TaskVersion) error) (taskstore.TaskVersion, error) {
 	body, err := json.Marshal(task)
 	if err != nil {

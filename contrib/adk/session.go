@@ -22,7 +22,7 @@ type storedSession struct {
 func storedSessionOf(s session.Session) (*storedSession, error) {
 	stored, ok := s.(*storedSession)
 	if !ok {
-		return nil, fmt.Errorf("unexpected session type %T: the session is of another service", s)
+		return nil, fmt.Errorf("unexpected session type %T: the session belongs to another service", s)
 	}
 	return stored, nil
 }

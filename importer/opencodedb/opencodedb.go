@@ -86,7 +86,7 @@ func (r *reader) session(id string) (json.RawMessage, error) {
 		return nil, err
 	}
 	if size > r.limit {
-		r.report(fmt.Sprintf("session %.64q: %v: %d bytes, the limit is %d", id, importer.ErrTooLarge, size, r.limit))
+		r.report(fmt.Sprintf("session %.64q: %v: %d bytes exceed the limit of %d", id, importer.ErrTooLarge, size, r.limit))
 		return nil, nil
 	}
 	info, err := r.info(id)

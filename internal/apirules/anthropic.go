@@ -182,7 +182,7 @@ func (r *anthropicRequest) thought(role, typ string, first bool, o object) {
 	}
 }
 
-// block checks a block of content that is no part of a call. Images and documents are the user's.
+// block checks a block of content that is not part of a call. Images and documents are the user's.
 func (r *anthropicRequest) block(role, typ string, o object) {
 	source := objectOf(o["source"])
 	form, _ := source.text("type")

@@ -158,7 +158,7 @@ func (r *report) chatCalls(calls json.RawMessage) (ids []string) {
 	return ids
 }
 
-// arguments reports arguments of a call that are no text with a JSON object.
+// arguments reports arguments of a call that are not text with a JSON object.
 //
 // [CC] Function.arguments: the arguments, "in JSON format", in a string.
 func (r *report) arguments(o object) {

@@ -1,5 +1,5 @@
 // Package archiving removes the files of messages that segments have, makes them again, and moves payloads of stored
-// messages to blobs: work on contexts that goes on for a while, and costs no promise when it is interrupted.
+// messages to blobs: work on contexts that continues for a while, and costs no promise when it is interrupted.
 package archiving
 
 import (

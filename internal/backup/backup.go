@@ -143,7 +143,7 @@ func (b *copier) staging(ctx context.Context, f func() error) error {
 	return err
 }
 
-// begin makes the folder of the copy anew.
+// begin makes the folder of the copy again.
 func (b *copier) begin() (err error) {
 	folder := ctxfolder.StagingFolder(b.id)
 	if err := vfs.RemoveAll(b.to.FS, folder); err != nil {
@@ -227,7 +227,7 @@ func (b *copier) copyHistory(ctx context.Context) (metadata []byte, err error) {
 	return metadata, err
 }
 
-// unsealed runs f while nobody seals the source: its files stay. It takes no lock where nothing can be written.
+// unsealed runs f while no process seals the source: its files stay. It takes no lock where nothing can be written.
 func (b *copier) unsealed(ctx context.Context, f func() error) error {
 	if !b.c.Store.ReadOnly {
 		err := b.c.Store.Acquire(ctx, b.c.Dir.SealLock)

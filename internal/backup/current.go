@@ -34,7 +34,7 @@ func (b *copier) isCurrent(ctx context.Context) (bool, error) {
 	return err == nil && bytes.Equal(ours, theirs), ctx.Err()
 }
 
-// digest returns a checksum of what a context shows, besides its metadata.
+// digest returns a checksum of what a context shows, other than its metadata.
 func digest(ctx context.Context, c *engine.Context) ([]byte, error) {
 	h := sha256.New()
 	m := c.Current()

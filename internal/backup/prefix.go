@@ -106,7 +106,7 @@ func (b *copier) prefix(m *engine.Metadata, name string, n int64) ([]branch.Segm
 		return nil, err
 	}
 	if n < 0 || n > end {
-		return nil, fmt.Errorf("%w %d: the branch has %d messages", engine.ErrPosition, n, end)
+		return nil, fmt.Errorf("%w: %d is out of range, the branch has %d messages", engine.ErrPosition, n, end)
 	}
 	return branch.Segments(m, info.Line, 0, n)
 }
@@ -125,7 +125,7 @@ func (b *copier) build(ctx context.Context, source *engine.Metadata, segments []
 	for _, segment := range segments {
 		of, ok := source.Line(segment.Line)
 		if !ok {
-			return fmt.Errorf("%w: line %s is missing", engine.ErrMetadata, segment.Line)
+			return fmt.Errorf("%w: line %s not found", engine.ErrMetadata, segment.Line)
 		}
 		err := b.walk(ctx, of, segment.From, segment.To, func(x *shown) error {
 			e, raw, err := b.move(x, &m.Lines[0], prev)

@@ -38,7 +38,7 @@ func (s Sum) String() string { return hex.EncodeToString(s[:]) }
 func ParseSum(text string) (Sum, error) {
 	b, err := hex.DecodeString(text)
 	if err != nil || len(b) != len(Sum{}) || strings.ToLower(text) != text {
-		return Sum{}, fmt.Errorf("%.80q is not the name of a blob, %d lower-case hexadecimal digits", text, hexLen)
+		return Sum{}, fmt.Errorf("%.80q is not the name of a blob: expected %d lower-case hexadecimal digits", text, hexLen)
 	}
 	return Sum(b), nil
 }

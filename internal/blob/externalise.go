@@ -175,7 +175,7 @@ func (w *writer) payload(it item, text []byte, ref *Ref) ([]byte, bool) {
 	return text, w.policy.moves(text)
 }
 
-// moves reports whether a text that is no binary data moves.
+// moves reports whether a text that is not binary data moves.
 func (p Policy) moves(text []byte) bool {
 	return p.Text >= 0 && int64(len(text)) >= p.Text && (len(text) != 36 || uuid.Validate(string(text)) != nil)
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// ErrPlace is wrapped by errors about pointers that lead to no place for a payload.
-var ErrPlace = errors.New("no place for a payload")
+// ErrPlace is wrapped by errors about invalid pointers of attachments.
+var ErrPlace = errors.New("invalid attachment pointer")
 
 // places are the empty strings of a message that take payloads.
 type places struct {
@@ -41,9 +41,9 @@ func (p *places) err() error {
 	for _, pointer := range slices.Sorted(maps.Keys(p.refs)) {
 		switch n := times[pointer]; {
 		case n == 0:
-			return fmt.Errorf("%w: the pointer %q leads to no empty string", ErrPlace, pointer)
+			return fmt.Errorf("%w: %q does not point to an empty string", ErrPlace, pointer)
 		case n > 1:
-			return fmt.Errorf("%w: the pointer %q leads to %d strings", ErrPlace, pointer, n)
+			return fmt.Errorf("%w: %q matches %d strings", ErrPlace, pointer, n)
 		}
 	}
 	return nil

@@ -50,7 +50,7 @@ func (s *Store) Get(sum Sum, limit int64) ([]byte, error) {
 	}
 	defer r.release()
 	if r.left > limit {
-		return nil, fmt.Errorf("blob %s: %w: %d bytes, limit %d", sum, vfs.ErrTooLarge, r.left, limit)
+		return nil, fmt.Errorf("blob %s: %w: %d bytes exceed the limit of %d", sum, vfs.ErrTooLarge, r.left, limit)
 	}
 	// The size is the file's claim. Beyond the common content of a file of its length, allocate as bytes arrive.
 	size := r.left
@@ -191,7 +191,7 @@ func newReader(f vfs.File, sum Sum) (*reader, error) {
 
 func headerError(sum Sum, err error) error {
 	if isEnd(err) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged(sum, "the file ends within its header")
+		return damaged(sum, "the header is truncated")
 	}
 	return damaged(sum, "%v", err)
 }

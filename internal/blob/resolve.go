@@ -136,13 +136,13 @@ func fetch(ref Ref, get func(Ref) ([]byte, error)) ([]byte, error) {
 	}
 	payload, err := get(ref)
 	if errors.Is(err, vfs.ErrTooLarge) {
-		return nil, fmt.Errorf("%w: longer than the %d bytes in the reference", ErrDamaged, ref.Size)
+		return nil, fmt.Errorf("%w: longer than the %d bytes that the reference states", ErrDamaged, ref.Size)
 	}
 	if err != nil {
 		return nil, err
 	}
 	if int64(len(payload)) != ref.Size {
-		return nil, fmt.Errorf("%w: %d bytes instead of the %d in the reference", ErrDamaged, len(payload), ref.Size)
+		return nil, fmt.Errorf("%w: %d bytes, but the reference states %d", ErrDamaged, len(payload), ref.Size)
 	}
 	if ref.Encoding == "" && !utf8.Valid(payload) {
 		return nil, fmt.Errorf("%w: the payload is not UTF-8 text", ErrReference)

@@ -66,7 +66,7 @@ func (r *Ref) proveTo(w io.Writer, open func(Ref) (io.ReadCloser, error)) error 
 		// Only the read after the last byte proves the payload.
 		var more int
 		if more, err = io.ReadFull(payload, make([]byte, 1)); more > 0 {
-			return fmt.Errorf("%w: longer than the %d bytes in the reference", ErrDamaged, r.Size)
+			return fmt.Errorf("%w: longer than the %d bytes that the reference states", ErrDamaged, r.Size)
 		} else if isEnd(err) {
 			err = nil
 		}
@@ -75,7 +75,7 @@ func (r *Ref) proveTo(w io.Writer, open func(Ref) (io.ReadCloser, error)) error 
 	case err != nil:
 		return err
 	case n != r.Size:
-		return fmt.Errorf("%w: %d bytes instead of the %d in the reference", ErrDamaged, n, r.Size)
+		return fmt.Errorf("%w: %d bytes, but the reference states %d", ErrDamaged, n, r.Size)
 	case text.bad || len(text.open) > 0:
 		return fmt.Errorf("%w: the payload is not UTF-8 text", ErrReference)
 	}

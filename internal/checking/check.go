@@ -30,7 +30,7 @@ type Progress struct {
 	Contexts int   // examined so far
 	Messages int64 // examined so far, in all contexts
 	Done, Of int64 // messages of the current line
-	Left     int   // things that a repair could not mend
+	Left     int   // things that a repair could not repair
 }
 
 // errStopped ends a check whose caller has stopped iterating.
@@ -79,10 +79,10 @@ func Check(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) ite
 	}
 }
 
-// Repair mends what a check with ReadData finds, and yields each change once it is durable. A copy of everything it
+// Repair fixes what a check with ReadData finds, and yields each change once it is durable. A copy of everything it
 // replaces moves to the trash. What is lost is marked unavailable and stays listed. Without ids, damaged blobs that
-// nothing refers to go to the trash too, unless a context cannot be mended. Repair looks without a lock, and locks a
-// context to mend it. A second run does nothing. A context that cannot be mended comes with its id and an error, and
+// nothing refers to go to the trash too, unless a context cannot be repaired. Repair looks without a lock, and locks a
+// context to repair it. A second run does nothing. A context that cannot be repaired comes with its id and an error, and
 // the others follow.
 func Repair(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) iter.Seq2[integrity.Repaired, error] {
 	return func(yield func(integrity.Repaired, error) bool) {
@@ -199,7 +199,7 @@ func (c *checker) report() {
 	}
 }
 
-// legacy returns the finding for a legacy context in the store. A repair cannot mend damage in it.
+// legacy returns the finding for a legacy context in the store. A repair cannot repair damage in it.
 func (c *checker) legacy(id uuid.UUID, name string) integrity.Finding {
 	f := integrity.Finding{Context: id, Kind: integrity.KindLegacy, Severity: integrity.SeverityInfo, Path: name}
 	f.Detail = "legacy context, not migrated"

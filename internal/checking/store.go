@@ -48,7 +48,7 @@ func (s *outside) repair(ctx context.Context, dryRun bool, yield func(integrity.
 
 // repairBlobs moves damaged unreferenced blobs to the trash; a power cut that takes a message may leave a part of its
 // blob. It runs after all contexts of the store were repaired. A writer trusts only blobs that it has read, so none
-// misses them. Nobody writes a whole blob in its place between the second look and the rename.
+// misses them. No process writes an intact blob in its place between the second look and the rename.
 //
 // Crash order: as in repair.
 func (s *outside) repairBlobs(ctx context.Context, dryRun bool, yield func(integrity.Repaired) bool) (left int, err error) {

@@ -68,7 +68,7 @@ func Open(s *engine.Store, dryRun bool) *Log {
 	return l
 }
 
-// Add writes a line, with the present time.
+// Add writes a line, with the current time.
 func (l *Log) Add(x Line) {
 	if l.f == nil {
 		return

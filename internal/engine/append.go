@@ -19,7 +19,7 @@ type Draft struct {
 	Type      string    // likewise
 	CreatedAt time.Time // likewise
 	OriginID  string    // the id that the message has elsewhere
-	// CopyOf and Repeats name messages of the context, which an erase takes along: see [message.Envelope].
+	// CopyOf and Repeats name messages of the context, which an erase also erases: see [message.Envelope].
 	CopyOf, Repeats []uuid.UUID
 	Source          json.RawMessage
 	// References are an array of references to lines of files, which the engine keeps as it is.
@@ -130,7 +130,7 @@ func (s *Store) completeAll(drafts []Draft, threshold int64, hold func() error) 
 // Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.
 func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) error {
 	if int64(len(d.Body)) > s.Options.MaxMessage {
-		return fmt.Errorf("%w: %d bytes, more than %d", ErrTooLarge, len(d.Body), s.Options.MaxMessage)
+		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, len(d.Body), s.Options.MaxMessage)
 	}
 	body, err := message.Compact(d.Body)
 	if err != nil {
@@ -144,14 +144,14 @@ func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) 
 	}
 	if d.References != nil {
 		if len(d.References) > maxReferences {
-			return fmt.Errorf("references: %w: %d bytes, more than %d", ErrTooLarge, len(d.References), maxReferences)
+			return fmt.Errorf("references: %w: %d bytes exceed the limit of %d", ErrTooLarge, len(d.References), maxReferences)
 		}
 		if d.References, err = message.CompactArray(d.References); err != nil {
 			return fmt.Errorf("references: %w", err)
 		}
 	}
 	if !d.CreatedAt.IsZero() && !message.ValidTime(d.CreatedAt) {
-		return fmt.Errorf("%w: created_at is in the year %d", ErrInvalid, d.CreatedAt.UTC().Year())
+		return fmt.Errorf("%w: created_at: the year %d is out of range", ErrInvalid, d.CreatedAt.UTC().Year())
 	}
 	role, typ, created := message.Describe(body)
 	if d.Role == "" {

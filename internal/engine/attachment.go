@@ -31,9 +31,9 @@ func (a *Attachment) check() error {
 	case a.Open == nil:
 		return errors.New("Open is nil")
 	case !utf8.ValidString(a.Prefix):
-		return errors.New("its prefix is not UTF-8")
+		return errors.New("the prefix is not valid UTF-8")
 	case !utf8.ValidString(a.MediaType):
-		return errors.New("its media type is not UTF-8")
+		return errors.New("the media type is not valid UTF-8")
 	}
 	return nil
 }
@@ -54,7 +54,7 @@ func (s *Store) attachmentFuncs(d *PendingMessage, hold func() error) (map[strin
 			return nil, fmt.Errorf("%w: attachment at %q: %w", ErrInvalid, a.At, err)
 		}
 		if size += int64(len(a.Prefix) + len(a.MediaType)); size > s.Options.MaxMessage {
-			return nil, fmt.Errorf("%w: with prefixes and media types more than %d bytes", ErrTooLarge, s.Options.MaxMessage)
+			return nil, fmt.Errorf("%w: the body with prefixes and media types exceeds the limit of %d bytes", ErrTooLarge, s.Options.MaxMessage)
 		}
 		attached[a.At] = func() (blob.Ref, error) {
 			if err := hold(); err != nil {

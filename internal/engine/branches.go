@@ -156,7 +156,7 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
 	l, ok := m.Line(line)
 	if !ok {
-		return 0, fmt.Errorf("%w: line %s is missing", ErrMetadata, line)
+		return 0, fmt.Errorf("%w: line %s not found", ErrMetadata, line)
 	}
 	counts, _, err := c.Index.Counts(l.ID)
 	return max(counts.End(), l.Base), err

@@ -86,13 +86,13 @@ func (tx *Tx) prepare(f func(tx *Tx) error) (err error) {
 	}
 	tx.before = at.Seq
 	if tx.sequence != nil && *tx.sequence != tx.before {
-		return fmt.Errorf("%w: commit %d was expected to be the newest, it is %d", ErrPosition, *tx.sequence, tx.before)
+		return fmt.Errorf("%w: expected commit %d to be the newest, but %d is", ErrPosition, *tx.sequence, tx.before)
 	}
 	if err := f(tx); err != nil {
 		return err
 	}
 	if tx.failure == nil && tx.position != nil && len(tx.results) == 0 {
-		return fmt.Errorf("%w: the commit appends no message, so none gets position %d", ErrInvalid, *tx.position)
+		return fmt.Errorf("%w: position %d was expected, but the commit appends no message", ErrInvalid, *tx.position)
 	}
 	return tx.failure
 }
@@ -139,7 +139,7 @@ func (tx *Tx) write() (err error) {
 func (tx *Tx) append() error {
 	if !tx.batch {
 		if size := sizeOf(tx.items); size > MaxCommit {
-			return fmt.Errorf("%w: a commit of %d bytes, more than %d", ErrTooLarge, size, MaxCommit)
+			return fmt.Errorf("%w: a commit of %d bytes exceeds the limit of %d", ErrTooLarge, size, MaxCommit)
 		}
 		commit := tx.c.append(tx.items, true)
 		if commit.Err == nil {

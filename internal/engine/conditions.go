@@ -14,7 +14,7 @@ type WriteOption struct {
 // conditions are what a write requires of the state on which it happens.
 type conditions struct {
 	position *int64  // nil for any
-	exact    bool    // messages that are at this position already are no retry
+	exact    bool    // messages that are at this position already do not count as a retry
 	sequence *uint64 // nil for any
 	shared   bool    // other branches may show the message too
 }
@@ -25,7 +25,7 @@ func AtPosition(position int64) WriteOption {
 	return WriteOption{"position", func(o *conditions) { o.position = &position }}
 }
 
-// ExactlyAt is AtPosition for a writer that never retries: whoever stored its messages was another one.
+// ExactlyAt is AtPosition for a writer that never retries: another writer stored existing messages.
 func ExactlyAt(position int64) WriteOption {
 	return WriteOption{"position", func(o *conditions) { o.position, o.exact = &position, true }}
 }
@@ -41,7 +41,7 @@ func Shared() WriteOption { return WriteOption{"shared", func(o *conditions) { o
 func conditionsOf(opts []WriteOption, used ...string) (o conditions, err error) {
 	for _, x := range opts {
 		if !slices.Contains(used, x.name) {
-			return o, fmt.Errorf("%w: this call does not use the option %q", ErrInvalid, x.name)
+			return o, fmt.Errorf("%w: this call does not accept the option %q", ErrInvalid, x.name)
 		}
 		x.set(&o)
 	}

@@ -21,7 +21,7 @@ import (
 type (
 	// Metadata is everything about a context but its messages.
 	Metadata = ctxfolder.Metadata
-	// Object is a JSON object that keeps the order and spelling of its members.
+	// Object is a JSON object that keeps the order and form of its members.
 	Object = ctxfolder.Object
 )
 
@@ -45,7 +45,7 @@ type Context struct {
 	mu           sync.Mutex // guards metadata, sealing and closed
 	closed       bool       // no operation may begin
 	metadata     *Metadata
-	journaled    *Metadata            // by the logs; nil before the context has the present format
+	journaled    *Metadata            // by the logs; nil before the context has the current format
 	projection   ctxfolder.Projection // the state of metadata.json
 	stamp        ctxfolder.Stamp
 	broken       error         // why metadata.json is unusable
@@ -352,7 +352,7 @@ func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
 // Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json
-// is no problem if a log committed the metadata: a crash can tear the file, and the next write replaces it. One
+// is not a problem if a log committed the metadata: a crash can tear the file, and the next write replaces it. One
 // that cannot be read may have edits.
 func (c *Context) Problem() error {
 	c.mu.Lock()

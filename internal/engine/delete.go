@@ -15,7 +15,7 @@ import (
 // Now returns the clock's time for removals and purges.
 func (s *Store) Now() time.Time { return s.Options.Clock() }
 
-// latest returns the present time, or a later one in the context: with a clock that was set back, a new item must not
+// latest returns the current time, or a later one in the context: with a clock that was set back, a new item must not
 // look old.
 func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 	c, err := s.Open(ctx, id)
@@ -26,7 +26,7 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 	return c.RemovalTime(c.Current())
 }
 
-// RemovalTime returns the time of a removal: the present time, or the time of the newest commit if that is later. With
+// RemovalTime returns the time of a removal: the current time, or the time of the newest commit if that is later. With
 // a clock that was set back, what is removed must not look old.
 func (c *Context) RemovalTime(m *Metadata) time.Time {
 	at := c.Store.Now()

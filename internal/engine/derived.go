@@ -31,7 +31,7 @@ func (d *derived) lose(contexts []uuid.UUID) {
 	d.lost = append(d.lost, contexts...)
 }
 
-// losses returns the lost contexts and others, each once, and begins anew.
+// losses returns the lost contexts and others, each once, and begins again.
 func (d *derived) losses(others []uuid.UUID) []uuid.UUID {
 	d.mu.Lock()
 	defer d.mu.Unlock()

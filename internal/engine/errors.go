@@ -33,7 +33,7 @@ var (
 	// ErrConflict: a message with that id exists and has other content.
 	ErrConflict = errors.New("a message with this id exists with other content")
 	// ErrPosition: the position is out of range, or is not the expected one.
-	ErrPosition = errors.New("position")
+	ErrPosition = errors.New("invalid position")
 	// ErrShared: other branches show the message too.
 	ErrShared = errors.New("other branches also show the message")
 	// ErrActive: the branch is the active one.

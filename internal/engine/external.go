@@ -15,7 +15,7 @@ func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) 
 
 func (s *Store) openOrCreate(ctx context.Context, m Metadata) (c *Context, err error) {
 	if m.ExternalID == "" {
-		return nil, fmt.Errorf("%w: no external id", ErrInvalid)
+		return nil, fmt.Errorf("%w: the external id is missing", ErrInvalid)
 	}
 	if err := m.TakeExternalID(); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)

@@ -18,12 +18,12 @@ import (
 	"github.com/google/uuid"
 )
 
-// messageFiles is what a handle knows about the message files that follow its commits. While one is to come, the handle
+// messageFiles is what a handle knows about the message files that follow its commits. While one is pending, the handle
 // holds the context's lock on files in shared mode: a process that removes message files waits for that lock, so no
 // file appears behind it.
 type messageFiles struct {
 	mu      sync.Mutex
-	due     int   // batches whose files are to come
+	due     int   // batches with pending files
 	failure error // why a file could not be made since the last flush; the log has its message
 	checked bool  // the handle has made the files that a killed process left pending
 }
@@ -39,7 +39,7 @@ type fileBatch struct {
 	touched []index.Entry // whose files are there, and not as they were made
 }
 
-// messageFile is a message file that is to come.
+// messageFile is a pending message file.
 type messageFile struct {
 	line  uuid.UUID
 	id    uuid.UUID

@@ -84,7 +84,7 @@ func WithDurability(d Durability) Option { return func(o *Options) { o.relaxed =
 func WithPool(bytes int64) Option { return func(o *Options) { o.Pool, o.pooled = max(bytes, 0), true } }
 
 // WithMemoryLimit bounds the expanded data that one call holds, in bytes. The default is 256 MiB. Data is compressed on
-// disk, so a small file can claim gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and
+// disk, so a small file can expand to gigabytes. The limit counts the bodies that [Message.Body], [Message.Texts] and
 // [loader.Bodies] assemble, the payload of [Message.Payload], and the sealed messages of [Branch.Load], [Branch.Range]
 // and [Branch.Last]. While it assembles a body, the call may take twice the limit. Data beyond the limit fails with
 // [ErrMemoryLimit]. [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, so the limit does not affect

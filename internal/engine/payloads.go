@@ -83,7 +83,7 @@ func (d *PendingMessage) Count(size int64) error {
 	return nil
 }
 
-var errPayloadsTooLarge = fmt.Errorf("%w: its payloads are larger than %d bytes", ErrTooLarge, int64(loader.MaxBody))
+var errPayloadsTooLarge = fmt.Errorf("%w: its payloads exceed the limit of %d bytes", ErrTooLarge, int64(loader.MaxBody))
 
 // externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
 // it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is
@@ -258,7 +258,7 @@ func (c *Context) queueBlobs(items []Item, log string) {
 	}
 }
 
-// run makes the waiting blobs. A failure is no error: the log has the payload. If the log is gone, the blob was
+// run makes the waiting blobs. A failure is not an error: the log has the payload. If the log is gone, the blob was
 // made and may have been erased since: an erase removes the log before it takes the lock on blobs.
 func (p *blobQueue) run(c *Context) {
 	p.making.Lock()

@@ -53,7 +53,7 @@ func (b *Branch) availableFrom(ctx context.Context, from, to int64) (*Message, e
 // It fails like [Branch.Message].
 func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
 	if before < 0 || after < 0 {
-		return nil, b.fail("read", fmt.Errorf("%w: %d messages before and %d after", ErrInvalid, before, after))
+		return nil, b.fail("read", fmt.Errorf("%w: a window of %d messages before and %d after", ErrInvalid, before, after))
 	}
 	m, err := b.Message(ctx, id)
 	if err != nil {

@@ -112,7 +112,7 @@ func (p *projector) removeContext(c *Context) bool {
 const (
 	// writers bounds the message files that are made concurrently while somebody waits for them.
 	writers = 8
-	// background is the number of writers while nobody waits. More would compete with appends for the processor.
+	// background is the number of writers while no caller waits. More would compete with appends for the processor.
 	background = 1
 )
 

@@ -58,7 +58,7 @@ func (b *Branch) Load(ctx context.Context) ([]*Message, error) {
 // fails with [ErrPosition].
 func (b *Branch) Range(ctx context.Context, from, to int64) ([]*Message, error) {
 	if from < 0 || to < from {
-		return nil, b.fail("read", fmt.Errorf("%w: range %d:%d", ErrPosition, from, to))
+		return nil, b.fail("read", fmt.Errorf("%w: the range %d:%d is not valid", ErrPosition, from, to))
 	}
 	return b.read(ctx, from, to)
 }

@@ -95,7 +95,7 @@ func (c *Context) referencesOf(ctx context.Context, span loader.Span, edited boo
 			unread = fmt.Errorf("message %s: %w", e.ID, m.Unavailable)
 		}
 		if !untouched && !m.Edited {
-			if _, _, err := views.Read(c.Dir, span.Folder, e); vfs.IsFault(err) { // nobody knows whether it was edited
+			if _, _, err := views.Read(c.Dir, span.Folder, e); vfs.IsFault(err) { // it is unknown whether it was edited
 				unread = cmp.Or(unread, err)
 			}
 		}

@@ -57,10 +57,10 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o conditions
 		return ErrErased // what a stream still writes must not bring its text back
 	}
 	if _, twice := tx.freshOn(at.Span.Line, id); twice {
-		return fmt.Errorf("%w: one commit can store a message once", ErrInvalid)
+		return fmt.Errorf("%w: one commit can store a message only once", ErrInvalid)
 	}
 	if o.position != nil && *o.position != at.Entry.Position {
-		return fmt.Errorf("%w %d was expected, the message is at %d", ErrPosition, *o.position, at.Entry.Position)
+		return fmt.Errorf("%w: expected %d, but the message is at %d", ErrPosition, *o.position, at.Entry.Position)
 	}
 	if !o.shared && branch.Showing(tx.m, at.Span.Line, at.Entry.Position) > 1 {
 		return ErrShared
@@ -140,7 +140,7 @@ func (tx *Tx) supersede(at Place, old []byte, env *message.Envelope, d *PendingM
 func (c *Context) MakeRoom(m *Metadata, at Place) (prev uuid.UUID, err error) {
 	line, ok := m.Line(at.Span.Line)
 	if !ok {
-		return prev, fmt.Errorf("%w: line %s is missing", ErrMetadata, at.Span.Line)
+		return prev, fmt.Errorf("%w: line %s not found", ErrMetadata, at.Span.Line)
 	}
 	if prev, err = c.IDBefore(m, line.ID, at.Entry.Position); err != nil {
 		return prev, err
@@ -176,7 +176,7 @@ func (c *Context) Superseded(at Place, old []byte, env *message.Envelope, raw []
 		_ = c.Dir.FS.Remove(c.Dir.MessagePath(at.Span.Folder, env.ID)) // of an edit; readers find it stale
 		return
 	}
-	// A file that cannot be made is no error: the log has the version, and readers take it from there.
+	// A file that cannot be made is not an error: the log has the version, and readers take it from there.
 	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.ID, raw, env.StoredAt)
 }
 

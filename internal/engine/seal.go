@@ -89,7 +89,7 @@ func (c *Context) sealAll(ctx context.Context) error {
 
 // sealHeld seals. The caller holds the lock for sealing.
 //
-// Crash order: see [index.Index.Seal]. The files of messages come first, so that whoever finds a sealed message without a
+// Crash order: see [index.Index.Seal]. The files of messages come first, so that a process that finds a sealed message without a
 // file need not make it; once more for what others committed before the log ended.
 func (c *Context) sealHeld(ctx context.Context) error {
 	_ = c.awaitFiles(background) // as in flush

@@ -15,7 +15,7 @@ type FileState struct {
 	At     int64  `json:"at"` // modification time, nanoseconds since 1970
 }
 
-// FileStates returns the present state of a context's files. ok is false when one is missing.
+// FileStates returns the current state of a context's files. ok is false when one is missing.
 func (s *Store) FileStates(id uuid.UUID, log string) (files [3]FileState, ok bool) {
 	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, log)
 	if err != nil {

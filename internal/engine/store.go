@@ -80,7 +80,7 @@ func Init(dir string, opts ...Option) (*Store, error) {
 	return Open(dir, opts...)
 }
 
-// initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is no store, and
+// initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is not a store, and
 // the next Init starts over.
 func initStore(fsys vfs.FS, values Settings) error {
 	if _, err := storefile.Read(fsys); !errors.Is(err, ErrNoStore) {
@@ -135,7 +135,7 @@ func openFS(dir string, opts []Option) (vfs.FS, error) {
 	return vfs.OS(dir)
 }
 
-// Open opens the store in dir. It fails with [ErrNoStore] when dir is no store, and with [ErrFormat] when the store has
+// Open opens the store in dir. It fails with [ErrNoStore] when dir is not a store, and with [ErrFormat] when the store has
 // another version. A store with features that this program can only read opens read-only. Where ctxdir.json is damaged,
 // or missing beside contexts, Open fails with [ErrStoreFile]. With [ReadOnly] such a store opens, and [Store.Problem]
 // reports the error.

@@ -37,14 +37,14 @@ func (tx *Tx) add(name string, drafts []PendingMessage, o conditions, results []
 	}
 	line, ok := tx.m.Line(info.Line)
 	if !ok {
-		return fmt.Errorf("%w: line %s is missing", ErrMetadata, info.Line)
+		return fmt.Errorf("%w: line %s not found", ErrMetadata, info.Line)
 	}
 	next, err := tx.end(line.ID)
 	if err != nil {
 		return err
 	}
 	if o.position != nil && *o.position != next && (o.exact || !tx.isRetry(line.ID, drafts, *o.position)) {
-		return fmt.Errorf("%w %d was expected, the next one is %d", ErrPosition, *o.position, next)
+		return fmt.Errorf("%w: expected %d, but the next one is %d", ErrPosition, *o.position, next)
 	}
 	prev, err := tx.idBefore(line.ID, next)
 	if err != nil {

@@ -43,7 +43,7 @@ func (c *Context) prepare() error {
 	return nil
 }
 
-// nameDurably makes the name of a new context's folder durable: whoever created the context may have been killed before. Whoever
+// nameDurably makes the name of a new context's folder durable: its creator may have been killed before. The process that
 // committed to it since then has done so. The caller holds the lock.
 func (c *Context) nameDurably() error {
 	if c.named {

@@ -13,7 +13,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// An erase takes along what repeats the messages to erase: docs/APPLICATIONS.md, "Repeated messages" and "Moments".
+// An erase also erases what repeats its messages: docs/APPLICATIONS.md, "Repeated messages" and "Moments".
 
 // links are the messages that a message names as those whose text it has.
 type links struct {
@@ -105,7 +105,7 @@ func (x *target) linked() (in places, imported bool, err error) {
 	return in, true, nil
 }
 
-// findAll is find, and adds what goes along with the messages.
+// findAll is find, and adds what repeats the messages.
 func (e *eraser) findAll(ctx context.Context, ids []uuid.UUID) error {
 	for _, id := range ids {
 		delete(e.along, id)
@@ -145,7 +145,7 @@ func (e *eraser) addAlong(ctx context.Context, x *target) (added []uuid.UUID, er
 		err := x.examine(ctx, in, func(id uuid.UUID, l *links, why error) {
 			there[id] = true
 			switch {
-			case why != nil && e.ids[id] && !imported: // nothing else goes along with a moment
+			case why != nil && e.ids[id] && !imported: // nothing else repeats a moment
 			case why != nil:
 				e.unexamined[x] = append(e.unexamined[x], unexamined{id, why})
 			case l != nil:
@@ -165,7 +165,7 @@ func (e *eraser) addAlong(ctx context.Context, x *target) (added []uuid.UUID, er
 	return added, nil
 }
 
-// follow adds to wanted the messages that belong to those to erase by the links of a message. What goes along takes
+// follow adds to wanted the messages that belong to those to erase by the links of a message. What is found takes
 // along only moments: it may repeat other messages too.
 func (e *eraser) follow(id uuid.UUID, l *links, wanted map[uuid.UUID]uuid.UUID) {
 	if e.isNamed(id) {
@@ -226,5 +226,5 @@ func (e *eraser) incomplete(yield func(Removal, error) bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d may repeat the text of erased ones", engine.ErrUnexamined, len(all))
+	return fmt.Errorf("%w: %d messages may repeat the text of erased ones", engine.ErrUnexamined, len(all))
 }

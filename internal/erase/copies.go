@@ -23,7 +23,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// An erase leaves files alone that are none of the store's: a copy of a message that a person made. It names those that
+// An erase leaves foreign files alone, such as a copy of a message that a person made. It names those that
 // hold an erased message.
 
 const (
@@ -36,7 +36,7 @@ const (
 	maxForeignFiles = 100_000
 )
 
-var errSearchedEnough = errors.New("the limit of the search is reached")
+var errSearchedEnough = errors.New("the search reached its limit")
 
 // copySearch finds copies of messages.
 type copySearch struct {
@@ -239,11 +239,11 @@ func (s *copySearch) file(p string) error {
 	}
 	switch {
 	case found:
-		s.report(id, p, size, "not removed: it is no file of the store, and holds the message")
+		s.report(id, p, size, "not removed: it contains the message, but is not a file of the store")
 	case err != nil:
 		s.report(uuid.Nil, p, size, fmt.Sprintf("could not be searched: %v", err))
 	case size > maxForeignFile:
-		s.report(uuid.Nil, p, size, "searched only in part: it is large")
+		s.report(uuid.Nil, p, size, "searched only in part: the file is too large")
 	}
 	return nil
 }

@@ -39,7 +39,7 @@ func (e *eraser) begin(ctx context.Context, ids []uuid.UUID) error {
 	return e.removeFrom(e.main, traces)
 }
 
-// look finds the messages and what goes along with them.
+// look finds the messages and what repeats them.
 func (e *eraser) look(ctx context.Context, ids []uuid.UUID) error {
 	if err := e.readNote(); err != nil {
 		return err

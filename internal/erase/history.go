@@ -75,9 +75,9 @@ func (x *target) repairFirst(err error) error {
 	case !errors.Is(err, engine.ErrDamaged):
 		return err
 	case x.in != "": // no repair looks into the trash
-		return fmt.Errorf("%s has to be purged, or restored and repaired, first: %w", strings.TrimSuffix(x.in, "/"), err)
+		return fmt.Errorf("purge %s, or restore and repair it, first: %w", strings.TrimSuffix(x.in, "/"), err)
 	}
-	return fmt.Errorf("a repair has to come first: %w", err)
+	return fmt.Errorf("repair the context first: %w", err)
 }
 
 // maxTries bounds how often an erase begins again.
@@ -105,7 +105,7 @@ func (e *eraser) erase(ctx context.Context, x *target) error {
 			return err
 		}
 	}
-	return fmt.Errorf("%w: other writers replace the messages", engine.ErrLocked)
+	return fmt.Errorf("%w: other writers keep replacing the messages", engine.ErrLocked)
 }
 
 // prepare comes before the search. The caller holds the locks of the context.

@@ -87,7 +87,7 @@ func (e *eraser) removePayloads(ctx context.Context) error {
 	}
 	marked, err := e.addUnreferenced(ctx, &s)
 	if err != nil {
-		return fmt.Errorf("payloads may be left that only erased messages refer to; repair the store and erase again: %w", err)
+		return fmt.Errorf("some payloads of erased messages may remain; repair the store and erase again: %w", err)
 	}
 	for _, sum := range e.sums() {
 		if marked[sum] {
@@ -117,7 +117,7 @@ func (e *eraser) addUnreferenced(ctx context.Context, s *engine.Store) (marked m
 	}
 	marked, err = sweep.Mark(ctx, s)
 	if err != nil && len(e.blobs) == 0 && !e.referred {
-		return marked, ctx.Err() // no payload of the messages is known: damage elsewhere is no reason to fail
+		return marked, ctx.Err() // no payload of the messages is known: damage elsewhere is not a reason to fail
 	}
 	maps.DeleteFunc(loose, func(sum blob.Sum, _ bool) bool { return marked[sum] || e.blobs[sum] })
 	if err != nil || len(loose) == 0 {

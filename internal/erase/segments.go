@@ -11,7 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// A repair moves segments to the trash that are damaged, or of another history. An erase writes those anew that have one of
+// A repair moves segments to the trash that are damaged, or of another history. An erase rewrites those that have one of
 // the messages, or may have it in a part that cannot be read. That part then goes, too.
 
 func isSegment(p string) bool {

@@ -132,10 +132,10 @@ func (f *follower) wake(ctx context.Context) error {
 	return err
 }
 
-// isGap reports whether a tail cannot go on, since records are missing or damaged.
+// isGap reports whether a tail cannot continue, since records are missing or damaged.
 func isGap(err error) bool { return errors.Is(err, index.ErrGap) || errors.Is(err, index.ErrDamaged) }
 
-// behind returns a function that begins behind a commit. The first one creates the context: what it has is no event.
+// behind returns a function that begins behind a commit. The first one creates the context: what it has is not an event.
 func behind(seq uint64) func(ix *index.Index) (*index.Tail, error) {
 	return func(ix *index.Index) (*index.Tail, error) { return ix.Tail(max(seq, 1)) }
 }
@@ -253,7 +253,7 @@ func (f *follower) take(ctx context.Context, rec *index.Tailed) {
 	f.queue = append(f.queue, e)
 }
 
-// message returns the message of a record, or its present version if that of the record is gone: it was replaced or erased.
+// message returns the message of a record, or its current version if that of the record is gone: it was replaced or erased.
 // It returns nil if the line ends before it now.
 func (f *follower) message(ctx context.Context, rec *index.Tailed) *engine.Message {
 	now, ok, err := f.c.Index.Entry(rec.Entry.Line, rec.Entry.Position)
@@ -316,7 +316,7 @@ func (f *follower) lookAtMetadata() *engine.Metadata {
 		return nil
 	}
 	f.stamp = stamp
-	_ = f.c.Index.Refresh() // what other processes committed is no edit
+	_ = f.c.Index.Refresh() // what other processes committed is not an edit
 	committed, err := f.c.Index.Metadata()
 	if err != nil {
 		return nil

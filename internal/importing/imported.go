@@ -121,7 +121,7 @@ func (i *Cache) Has(ctx context.Context, h importer.History) bool {
 	return true
 }
 
-var errAnotherCommit = errors.New("there was another commit since the import")
+var errAnotherCommit = errors.New("the context has changed since the import")
 
 // Note implements [importer.Known].
 func (i *Cache) Note(h importer.History, contexts []uuid.UUID) {

@@ -56,11 +56,11 @@ func parseBeginning(body []byte) (b Beginning, err error) {
 		return b, fmt.Errorf("%w: begin record: %w", ErrDamaged, err)
 	}
 	if b.Version != version {
-		return b, fmt.Errorf("%w: log is %q, wanted %q", ErrVersion, b.Version, version)
+		return b, fmt.Errorf("%w: the log has version %q, expected %q", ErrVersion, b.Version, version)
 	}
 	chain, ok := parseHex([]byte(b.Chain))
 	if b.at = (Position{b.Seq, chain}); !ok || b.Seq > MaxSeq {
-		return b, fmt.Errorf("%w: begin record of number %d and chain %q", ErrDamaged, b.Seq, b.Chain)
+		return b, fmt.Errorf("%w: begin record with number %d and chain %q", ErrDamaged, b.Seq, b.Chain)
 	}
 	return b, nil
 }

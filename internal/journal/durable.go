@@ -243,7 +243,7 @@ func (l *Log) Cover() error {
 // durable before, and the suspect marks go last.
 func (l *Log) Replace(b Beginning) (*Log, error) {
 	fail := func(err error) (*Log, error) {
-		return nil, fmt.Errorf("%w: cannot replace %s, a sync of which has failed: %w", ErrDurability, l.name, err)
+		return nil, fmt.Errorf("%w: cannot replace %s after a failed sync: %w", ErrDurability, l.name, err)
 	}
 	var begin []byte
 	from := int64(0)

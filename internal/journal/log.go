@@ -165,7 +165,7 @@ func (l *Log) findBeginning(size int64) error {
 	case torn:
 		return ErrBlank
 	}
-	return fmt.Errorf("%w: nothing in it is whole", ErrDamaged)
+	return fmt.Errorf("%w: no intact record", ErrDamaged)
 }
 
 // Close closes the file.
@@ -262,7 +262,7 @@ func (l *Log) take(rec Record, f func(Record) error) error {
 			return fmt.Errorf("%w: end record: %w", ErrDamaged, err)
 		}
 		if _, ok := ParseName(e.Next); !ok {
-			return fmt.Errorf("%w: %s is continued by %q", ErrDamaged, l.name, e.Next)
+			return fmt.Errorf("%w: %s names the invalid successor %q", ErrDamaged, l.name, e.Next)
 		}
 		l.next = e.Next
 	} else if err := f(rec); err != nil {
@@ -314,7 +314,7 @@ func (l *Log) readBody(off, size int64) (Head, []byte, error) {
 
 // readRecord returns a whole record, head included.
 func (l *Log) readRecord(off, size int64) (Head, []byte, error) {
-	bad := func() error { return fmt.Errorf("%w: %s has no whole record at byte %d", ErrDamaged, l.name, off) }
+	bad := func() error { return fmt.Errorf("%w: %s has no intact record at byte %d", ErrDamaged, l.name, off) }
 	b := make([]byte, max(min(size-off, firstRead), 0))
 	n, err := l.f.ReadAt(b, off)
 	if err != nil && !errors.Is(err, io.EOF) {

@@ -47,7 +47,7 @@ func (f *File) scanBranches() error {
 			return readable(err, in)
 		}
 		if f.Branches = append(f.Branches, b); len(f.Branches) > maxBranches {
-			return damaged("more than %d branches", maxBranches)
+			return damaged("the branches exceed the limit of %d", maxBranches)
 		}
 	}
 	return nil
@@ -112,7 +112,7 @@ func (f *File) scanList(d *jsontext.Decoder, in *limitReader, b *Branch) error {
 			return err
 		}
 		if b.Missing = append(b.Missing, Missing{len(b.Nodes), id}); len(b.Missing) > maxMissing {
-			return damaged("branch %s: more than %d of its messages are missing", b.Name, maxMissing)
+			return damaged("branch %s: the missing messages exceed the limit of %d", b.Name, maxMissing)
 		}
 	}
 	_, err := d.ReadToken()

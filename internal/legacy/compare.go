@@ -20,7 +20,7 @@ type Discrepancy struct {
 func (d Discrepancy) String() string { return d.Path + ": " + d.Reason }
 
 // Comparer is a [Sink] that compares what it receives with a legacy context. Objects are equal if they have the same
-// members in any order; of a repeated name, the last counts. Numbers are equal if they are spelled alike.
+// members in any order; of a repeated name, the last counts. Numbers are equal if their digits are.
 type Comparer struct {
 	f      *File
 	report func(Discrepancy)
@@ -82,7 +82,7 @@ func (c *Comparer) node(n Node) error {
 	k, _ := keyOf(text)
 	from, to := c.f.run(k)
 	if from == to {
-		c.differ("it is not in the legacy context", NamePool, text)
+		c.differ("it is missing from the legacy context", NamePool, text)
 		return nil
 	}
 	reason, other := "duplicate", int32(-1)
@@ -127,7 +127,7 @@ func (c *Comparer) Branches(branches iter.Seq2[ListedBranch, error]) error {
 		name, _ := Text(b.Name)
 		of := named[string(b.Name)]
 		if len(of) == 0 {
-			c.differ("it is not in the legacy context", NameBranches, name)
+			c.differ("it is missing from the legacy context", NameBranches, name)
 			continue
 		}
 		i := of[0]
@@ -184,7 +184,7 @@ func (c *Comparer) members(want, got Members, path ...string) {
 	}
 	for _, m := range got {
 		if name, _ := Text(m.Name); !seen[name] {
-			c.differ("it is not in the legacy context", append(slices.Clone(path), name)...)
+			c.differ("it is missing from the legacy context", append(slices.Clone(path), name)...)
 		}
 	}
 }
@@ -217,7 +217,7 @@ func (c *Comparer) Finish() error {
 var _ Sink = (*Comparer)(nil)
 
 // Equal reports whether two JSON values are equal: objects by their members (of a repeated name, the last), strings by
-// their content, numbers by their spelling.
+// their content, numbers by their digits.
 func Equal(a, b jsontext.Value) bool {
 	if bytes.Equal(a, b) {
 		return true

@@ -26,13 +26,13 @@ type Found struct {
 // foreignError returns the problem of a file among legacy contexts that is not a legacy context.
 func (f Found) foreignError(among func() bool) error {
 	if f.notJSON && among() {
-		return damaged("the file is among legacy contexts, and is not JSON")
+		return damaged("the file is among legacy contexts, but is not JSON")
 	}
 	return nil
 }
 
 // errLink reports a link with the name of a legacy context.
-var errLink = fmt.Errorf("%w: it has the name of one, and is a link or a device; name the file itself", ErrNotLegacy)
+var errLink = fmt.Errorf("%w: it is named like one, but is a link or a device; pass the path of the file itself", ErrNotLegacy)
 
 // Find searches for legacy contexts: at root, or in the folder root and those below it. It yields every file whose name
 // ends in .json, with its format, and the folders of split contexts, but no backups below root. It skips the folders of

@@ -2,11 +2,11 @@
 //
 // A *node* is a message with the members that the predecessor kept next to it: {"id", "message", "parent_id"}. The
 // *pool* is the map of all nodes, by key. A *branch* is a name with a *list*, its message_ids, which are keys of the
-// pool. A *generation* is a state of the format: the file that contains everything ([Monolithic], in three spellings),
+// pool. A *generation* is a state of the format: the file that contains everything ([Monolithic], in three forms),
 // or the folder with the nodes in separate files ([Split]).
 //
 // The package trusts nothing in such a file: keys need not be UUIDs or unique, and a list may name keys that the pool
-// lacks. It keeps unknown parts as spelled. It reads a file in passes; memory holds one node, the lists, and 32 bytes
+// lacks. It keeps unknown parts verbatim. It reads a file in passes; memory holds one node, the lists, and 32 bytes
 // for each node. The package knows nothing of stores. docs/LEGACY.md maps each part to its counterpart in a store.
 package legacy
 
@@ -100,7 +100,7 @@ func shallow(v []byte) (jsontext.Value, error) {
 			return nil, damaged("%v", err)
 		}
 		if d.StackDepth() > maxDepth {
-			return nil, damaged("nested more than %d deep", maxDepth)
+			return nil, damaged("the nesting exceeds the limit of %d", maxDepth)
 		}
 	}
 	return out, nil
@@ -124,7 +124,7 @@ func Quote(s string) jsontext.Value {
 	return bytes.TrimRight(b.Bytes(), "\n")
 }
 
-// key is a UUID in its valid spelling, or the hash of any other key of the pool. canonical distinguishes the two.
+// key is a UUID in its valid form, or the hash of any other key of the pool. canonical distinguishes the two.
 type key [16]byte
 
 func keyOf(text string) (k key, canonical bool) {
@@ -141,7 +141,7 @@ func KeyOf(text string) [16]byte {
 	return k
 }
 
-// parseID reads a UUID in its only valid spelling: 36 characters, lower case, not all zero.
+// parseID reads a UUID in its only valid form: 36 characters, lower case, not all zero.
 func parseID(s string) (uuid.UUID, bool) {
 	if len(s) != 36 {
 		return uuid.Nil, false

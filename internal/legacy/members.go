@@ -7,7 +7,7 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Member is a member of an object, as spelled. A member without a value takes it from the context, which holds an
+// Member is a member of an object, verbatim. A member without a value takes it from the context, which holds an
 // equivalent value.
 type Member struct {
 	Name  jsontext.Value // a JSON string
@@ -20,7 +20,7 @@ func (m Member) Is(name string) bool {
 	return ok && s == name
 }
 
-// Members is an object in the order of its spelling; in JSON, an array of [name, value] or [name].
+// Members is an object in its original order; in JSON, an array of [name, value] or [name].
 type Members []Member
 
 // MembersOf returns the members of a JSON object.

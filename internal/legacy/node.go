@@ -11,7 +11,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Node is a node as spelled.
+// Node is a node, verbatim.
 type Node struct {
 	Key    jsontext.Value // a JSON string
 	Value  jsontext.Value // without white space

@@ -57,7 +57,7 @@ type Branch struct {
 // Missing is an element of a list that is not a key of the pool.
 type Missing struct {
 	At int            `json:"at"` // number of elements before it that are in the pool
-	ID jsontext.Value `json:"id"` // as spelled
+	ID jsontext.Value `json:"id"` // verbatim
 }
 
 // node is the place of a node.
@@ -190,11 +190,11 @@ func readable(err error, in *limitReader) error {
 	case err == nil, errors.Is(err, ErrDamaged):
 		return err
 	case errors.Is(err, errLimit):
-		return fmt.Errorf("%w: more than %d bytes from byte %d on", ErrTooLarge, in.limit, in.floor)
+		return fmt.Errorf("%w: it exceeds the limit of %d bytes, from byte %d on", ErrTooLarge, in.limit, in.floor)
 	case errors.Is(err, io.EOF) && in.read == 0:
 		return damaged("the file is empty")
 	case errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF):
-		return damaged("the file ends in the middle of a value")
+		return damaged("the last value is truncated")
 	case errors.As(err, &syntactic):
 		if in.zero >= 0 {
 			return damaged("zero bytes from byte %d on", in.zero)
@@ -306,7 +306,7 @@ func (f *File) scanPool(d *jsontext.Decoder, in *limitReader) error {
 		}
 		size := d.InputOffset() - off
 		if size > f.limit {
-			return fmt.Errorf("%w: %d bytes at byte %d, the limit is %d", ErrTooLarge, size, off, f.limit)
+			return fmt.Errorf("%w: %d bytes at offset %d exceed the limit of %d", ErrTooLarge, size, off, f.limit)
 		}
 		n := node{key: k, off: off, size: uint32(size)}
 		if isID {
@@ -315,7 +315,7 @@ func (f *File) scanPool(d *jsontext.Decoder, in *limitReader) error {
 		f.nodes = append(f.nodes, n)
 	}
 	if len(f.nodes) > math.MaxInt32-1 {
-		return fmt.Errorf("%w: %d nodes", ErrTooLarge, len(f.nodes))
+		return fmt.Errorf("%w: %d nodes exceed the limit", ErrTooLarge, len(f.nodes))
 	}
 	_, err := d.ReadToken()
 	return err

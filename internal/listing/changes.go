@@ -29,7 +29,7 @@ type changesSeen struct {
 	Size   int64  `json:"size"`
 }
 
-// changesNow returns the present state of ChangesFile, zero without the file.
+// changesNow returns the current state of ChangesFile, zero without the file.
 func changesNow(s *engine.Store) (now changesSeen) {
 	if info, err := s.FS.Lstat(engine.ChangesFile); err == nil && info.Mode().IsRegular() {
 		now = changesSeen{vfs.Number(info), info.Size()}

@@ -49,7 +49,7 @@ func decodeHead(line []byte, store uuid.UUID) (h head, ok bool) {
 	return h, err == nil && bytes.Equal(line, h.encode(store))
 }
 
-// fileNow returns the present state of the file, without its time, zero without the file.
+// fileNow returns the current state of the file, without its time, zero without the file.
 func fileNow(s *engine.Store) (now engine.FileState) {
 	if info, err := s.FS.Lstat(SummariesFile); err == nil {
 		now = engine.FileState{Number: vfs.Number(info), Size: info.Size()}
@@ -121,7 +121,7 @@ func replaceFile(s *engine.Store, known summaries, seen changesSeen, checked int
 	return h, true
 }
 
-// writeHead writes the first line anew, unless another list replaced the file.
+// writeHead rewrites the first line, unless another list replaced the file.
 func writeHead(s *engine.Store, h *head) {
 	f, err := s.FS.OpenFile(SummariesFile, os.O_RDWR)
 	if err != nil {

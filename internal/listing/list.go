@@ -102,7 +102,7 @@ type listRow struct {
 	known  *cachedSummary // what the cache has of it; nil for nothing
 	judged bool           // what the cache has of it meets the conditions
 	cached *cachedSummary // what the cache has of it from now on
-	sum    *Summary       // nil if the entry is no context after all, or does not meet the conditions
+	sum    *Summary       // nil if the entry is not a context after all, or does not meet the conditions
 }
 
 func (row *listRow) set(sum Summary) { row.sum = &sum }

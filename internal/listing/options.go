@@ -46,14 +46,14 @@ func (o *ListOptions) chooser() (func(row *Summary) bool, error) {
 		o.Order = OrderUpdated
 	}
 	if o.Order != OrderUpdated && o.Order != OrderCreated && o.Order != OrderSize && o.Order != OrderTitle {
-		return nil, fmt.Errorf("%w: order %q: want %s, %s, %s or %s",
+		return nil, fmt.Errorf("%w: unknown order %q; use %s, %s, %s or %s",
 			engine.ErrInvalid, o.Order, OrderUpdated, OrderCreated, OrderSize, OrderTitle)
 	}
 	if _, err := path.Match(o.Title, ""); err != nil {
-		return nil, fmt.Errorf("%w: %q is not a pattern for titles", engine.ErrInvalid, o.Title)
+		return nil, fmt.Errorf("%w: %q is not a valid title pattern", engine.ErrInvalid, o.Title)
 	}
 	if o.Limit < 0 {
-		return nil, fmt.Errorf("%w: limit %d", engine.ErrInvalid, o.Limit)
+		return nil, fmt.Errorf("%w: the limit %d is negative", engine.ErrInvalid, o.Limit)
 	}
 	after, err := o.position()
 	if err != nil {
@@ -141,10 +141,10 @@ func (o *ListOptions) position() (*Summary, error) {
 	var row Summary
 	b, err := base64.RawURLEncoding.DecodeString(o.Cursor)
 	if err == nil && len(b) < 1+len(row.ID) {
-		err = errors.New("cut short")
+		err = errors.New("truncated")
 	}
 	if err == nil && b[0] != o.Order[0] {
-		err = errors.New("of a list in another order")
+		err = errors.New("it belongs to a list in another order")
 	}
 	if err == nil {
 		value := b[1+len(row.ID):]

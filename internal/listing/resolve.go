@@ -37,7 +37,7 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 		return uuid.Nil, fmt.Errorf("%w: context %s", engine.ErrNotExist, ref)
 	}
 	if ref == "" {
-		return uuid.Nil, fmt.Errorf("%w: an empty text names no context", engine.ErrInvalid)
+		return uuid.Nil, fmt.Errorf("%w: the name of the context is empty", engine.ErrInvalid)
 	}
 	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !l.isThere(id) })
 	part := strings.ToLower(ref)
@@ -73,7 +73,7 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 		slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
 		return uuid.Nil, &AmbiguousError{ref, found, "contexts"}
 	case isPart:
-		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id is equal to it", engine.ErrNotExist, ref)
+		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id equals it", engine.ErrNotExist, ref)
 	}
 	return uuid.Nil, fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", engine.ErrNotExist, ref)
 }

@@ -50,10 +50,10 @@ func compact(b []byte, kind jsontext.Kind) (json.RawMessage, error) {
 		return nil, malformed("empty")
 	}
 	if is := jsontext.Value(out).Kind(); is != kind {
-		return nil, malformed("a JSON %s, wanted an %s", kindName(is), kindName(kind))
+		return nil, malformed("a JSON %s, expected an %s", kindName(is), kindName(kind))
 	}
 	if d := depth(out); d > maxDepth {
-		return nil, malformed("nested %d deep, more than %d", d, maxDepth)
+		return nil, malformed("a nesting of %d exceeds the limit of %d", d, maxDepth)
 	}
 	return out, nil
 }

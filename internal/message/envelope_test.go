@@ -106,7 +106,7 @@ func TestReferencesOfAnotherKind(t *testing.T) {
 			t.Errorf("%s: %+v, %v", value, got, err)
 		}
 	}
-	if _, err := CompactArray([]byte(`{"a":1}`)); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "wanted an array") {
+	if _, err := CompactArray([]byte(`{"a":1}`)); !errors.Is(err, ErrMalformed) || !strings.Contains(err.Error(), "expected an array") {
 		t.Errorf("an object: %v", err)
 	}
 }

@@ -15,7 +15,7 @@ func Members(b []byte, f func(key string, v jsontext.Value) error) error {
 		return malformed("%v", err)
 	}
 	if t.Kind() != '{' {
-		return malformed("a JSON %s, wanted an object", kindName(t.Kind()))
+		return malformed("a JSON %s, expected an object", kindName(t.Kind()))
 	}
 	for d.PeekKind() == '"' {
 		t, err := d.ReadToken()

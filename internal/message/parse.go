@@ -19,7 +19,7 @@ func Text(b []byte) []byte {
 	return bytes.TrimRight(bytes.TrimPrefix(b, []byte("\ufeff")), "\r\n")
 }
 
-// Parse reads an envelope in any valid spelling, hand-edited ones included. It removes the body's insignificant white
+// Parse reads an envelope in any valid form, including hand-edited ones. It removes the body's insignificant white
 // space and ignores unknown members. The envelope refers to b.
 func Parse(b []byte) (Envelope, error) {
 	b = Text(b)
@@ -35,7 +35,7 @@ func Parse(b []byte) (Envelope, error) {
 	}
 	// An index keeps the time in nanoseconds since 1970.
 	if y := e.StoredAt.UTC().Year(); y < 1970 || y > 2261 {
-		return e, malformed("stored in the year %d", y)
+		return e, malformed("stored_at: the year %d is out of range", y)
 	}
 	return e, nil
 }
@@ -299,13 +299,13 @@ func parseAny(b []byte) (Envelope, error) {
 		return err
 	})
 	if version != Version && strings.HasPrefix(version, kind) {
-		return Envelope{}, fmt.Errorf("%w: %q, wanted %q", ErrVersion, version, Version)
+		return Envelope{}, fmt.Errorf("%w: %q, expected %q", ErrVersion, version, Version)
 	}
 	if err != nil {
 		return Envelope{}, err
 	}
 	if version != Version {
-		return Envelope{}, malformed("it is %q, wanted %q", version, Version)
+		return Envelope{}, malformed("the version is %q, expected %q", version, Version)
 	}
 	for _, k := range []string{"id", "line", "position", "stored_at", "message"} {
 		if !seen[k] {
@@ -325,7 +325,7 @@ func unmarshal(v jsontext.Value, into any) error {
 	return nil
 }
 
-// idsIn returns the ids in an array. The message counts more than a value that is no array, or an element that is no id.
+// idsIn returns the ids in an array. The message counts more than a value that is not an array, or an element that is not an id.
 func idsIn(v jsontext.Value) (ids []uuid.UUID) {
 	if v.Kind() != '[' {
 		return nil
@@ -340,7 +340,7 @@ func idsIn(v jsontext.Value) (ids []uuid.UUID) {
 	return ids
 }
 
-// unmarshalID reads an id of 36 characters with digits of either case. Package uuid accepts other spellings too.
+// unmarshalID reads an id of 36 characters with digits of either case. Package uuid accepts other forms, too.
 func unmarshalID(v jsontext.Value, into *uuid.UUID) error {
 	var text string
 	if err := unmarshal(v, &text); err != nil {

@@ -60,7 +60,7 @@ func Said(text string) string {
 	}
 }
 
-// IsReminder reports whether a text in the role of the user is no prompt of a person.
+// IsReminder reports whether a text in the role of the user is not a prompt of a person.
 func IsReminder(text string) bool { return text != "" && Said(text) == "" }
 
 // IsCaveat reports whether a text is the note of Claude Code that a person ran commands.

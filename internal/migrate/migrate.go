@@ -81,7 +81,7 @@ func convertPath(ctx context.Context, s *engine.Store, path string, o Options) (
 		return Result{Path: path}, fmt.Errorf("%w: the path %+q is not valid UTF-8", engine.ErrInvalid, path)
 	}
 	if legacy.IsBackup(filepath.Base(abs)) {
-		return Result{Path: path}, fmt.Errorf("%w: the name is that of a backup of a migrated context", engine.ErrNotLegacy)
+		return Result{Path: path}, fmt.Errorf("%w: it is named like the backup of a migrated context", engine.ErrNotLegacy)
 	}
 	g := &migration{s: s, o: o, from: from, name: filepath.Base(abs), path: abs}
 	done, err := g.run(ctx)
@@ -191,8 +191,8 @@ func (g *migration) repeat(ctx context.Context) error {
 	return err
 }
 
-// hasMoved reports whether the legacy context has lost its name: nothing bears it, or another file does, or the
-// migrated context.
+// hasMoved reports whether the legacy context has lost its name: the name is free, or belongs to another file or to
+// the migrated context.
 func (g *migration) hasMoved() bool {
 	now, err := g.from.Lstat(g.name)
 	if err != nil || g.info == nil {

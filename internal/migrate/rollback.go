@@ -134,7 +134,7 @@ func restoreLegacy(ctx context.Context, s *engine.Store, id uuid.UUID, o Rollbac
 	}
 	if old != name {
 		if err := fsys.RenameNew(old, name); errors.Is(err, fs.ErrExist) {
-			return done, fmt.Errorf("%s is taken: %w", done.Path, fs.ErrExist)
+			return done, fmt.Errorf("cannot create %s: %w", done.Path, fs.ErrExist)
 		} else if err != nil {
 			return done, err
 		}
@@ -155,7 +155,7 @@ func openPlace(s *engine.Store, from *Origin, done *RollbackResult) (vfs.FS, err
 		return vfs.OS(filepath.Dir(from.path))
 	}
 	if !filepath.IsLocal(filepath.FromSlash(from.path)) {
-		return nil, fmt.Errorf("%w: the context has no path of its original", engine.ErrNotLegacy)
+		return nil, fmt.Errorf("%w: the context does not record the path of its original", engine.ErrNotLegacy)
 	}
 	done.Path = filepath.Join(s.Path(), filepath.FromSlash(from.path))
 	return s.FS.Sub(path.Dir(from.path))
@@ -195,9 +195,9 @@ func findBackup(fsys vfs.FS, at, sum string, limit int64) (string, *legacy.File,
 			return old, f, nil
 		case n == 0:
 		case errors.Is(err, fs.ErrNotExist) && found == "":
-			return "", nil, fmt.Errorf("%s is not there any more: %w", legacy.BackupName(at, 1), fs.ErrNotExist)
+			return "", nil, fmt.Errorf("cannot find %s: %w", legacy.BackupName(at, 1), fs.ErrNotExist)
 		case errors.Is(err, fs.ErrNotExist):
-			return "", nil, fmt.Errorf("%s is not what was migrated any more: %w", filepath.Join(filepath.Dir(at), found), legacy.ErrChanged)
+			return "", nil, fmt.Errorf("%s has changed since the migration: %w", filepath.Join(filepath.Dir(at), found), legacy.ErrChanged)
 		case errors.Is(err, legacy.ErrChanged), errors.Is(err, legacy.ErrDamaged), errors.Is(err, legacy.ErrNotLegacy):
 			found = cmp.Or(found, old)
 		default:

@@ -142,7 +142,7 @@ func (g *stager) add(name string) (*ctxfolder.Branch, error) {
 	return g.names.Add(name, line)
 }
 
-// branch keeps what a legacy branch has besides its list.
+// branch keeps what a legacy branch has other than its list.
 func (g *stager) branch(ctx context.Context, b *ctxfolder.Branch, of *BranchOrigin) error {
 	prompt := of.takePrompt()
 	of.keep(b)
@@ -171,7 +171,7 @@ func (n *branchNames) name(want string) string {
 	if _, err := branch.Folder(want); err == nil {
 		stem = want
 	}
-	for len(stem) > 60 { // with a number it must stay short enough, however it is spelled
+	for len(stem) > 60 { // with a number it must stay short enough, in any encoding
 		stem = string([]rune(stem)[:len([]rune(stem))/2])
 	}
 	for at := max(n.numbers[stem], 1) + 1; ; at++ {

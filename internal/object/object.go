@@ -1,4 +1,4 @@
-// Package object has JSON objects that keep the order and spelling of their members, and writes JSON without reflection:
+// Package object has JSON objects that keep the order and form of their members, and writes JSON without reflection:
 // metadata is read and written with each commit that changes it.
 package object
 
@@ -17,7 +17,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Object is a JSON object whose members keep their order and spelling, but for white space. So unknown members survive
+// Object is a JSON object whose members keep their order and form, except for white space. So unknown members survive
 // a read and a write.
 type Object struct {
 	members []Member
@@ -156,7 +156,7 @@ func appendQuoted(b []byte, s string) []byte {
 	return b
 }
 
-// IsPlain reports whether a JSON string spells each character as it is.
+// IsPlain reports whether a JSON string contains each character unescaped.
 func IsPlain(s string) bool {
 	for i := range len(s) {
 		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
@@ -273,12 +273,12 @@ func (o Object) Texts() map[string]string {
 	return texts
 }
 
-// SetTexts makes texts the members whose value is a text. It keeps the order and spelling of those that stay equal, and
+// SetTexts makes texts the members whose value is a text. It keeps the order and form of those that stay equal, and
 // the members with other values.
 func (o *Object) SetTexts(texts map[string]string) error {
 	for key, text := range texts {
 		if key == "" || !utf8.ValidString(key) || !utf8.ValidString(text) {
-			return fmt.Errorf("label %q=%q: the name is empty, or not all is valid UTF-8", key, text)
+			return fmt.Errorf("label %q=%q: the name must not be empty, and both must be valid UTF-8", key, text)
 		}
 	}
 	was := o.Texts()

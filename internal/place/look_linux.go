@@ -87,7 +87,7 @@ func readMount(r io.Reader, id uint64) (mount, error) {
 	if err := lines.Err(); err != nil {
 		return mount{}, err
 	}
-	return mount{}, fmt.Errorf("mount %d is not in mountinfo", id)
+	return mount{}, fmt.Errorf("mount %d not found in mountinfo", id)
 }
 
 // unescape decodes characters that the kernel writes as a backslash and three octal digits.

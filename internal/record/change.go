@@ -18,7 +18,7 @@ type Change struct {
 	ID       string    `json:"id,omitempty"` // of the message
 }
 
-// OfCreation describes the first commit of a context, which creates it and is no event of a watcher.
+// OfCreation describes the first commit of a context, which creates it and is not an event of a watcher.
 func OfCreation(m *ctxdir.Metadata) Change { return Change{Seq: 1, At: m.CreatedAt, Op: "created"} }
 
 // OfChange describes the change that an event reports.

@@ -75,7 +75,7 @@ func Read(fsys vfs.FS) (info Info, err error) {
 	err = json.Unmarshal(b, &info)
 	switch {
 	case err == nil && info.Version != version && strings.HasPrefix(info.Version, "store/"):
-		return info, fmt.Errorf("%w: %s is %q, wanted %q", ctxfolder.ErrVersion, Name, info.Version, version)
+		return info, fmt.Errorf("%w: %s has version %q, expected %q", ctxfolder.ErrVersion, Name, info.Version, version)
 	case err != nil && (newerStore.Match(b) || newFeature.Match(b)):
 		return info, fmt.Errorf("%w: %s is damaged and was written by a newer program", ctxfolder.ErrVersion, Name)
 	case len(bytes.Trim(b, " \t\r\n\x00")) == 0:
@@ -83,7 +83,7 @@ func Read(fsys vfs.FS) (info Info, err error) {
 	case err != nil:
 		return info, fmt.Errorf("%w: %w", ErrUnusable, err)
 	case info.Version != version || info.ID == uuid.Nil:
-		return info, fmt.Errorf("%w: it has neither a format version nor the store's id", ErrUnusable)
+		return info, fmt.Errorf("%w: it lacks the format version and the id of the store", ErrUnusable)
 	case len(info.Features.Incompatible) > 0:
 		return info, fmt.Errorf("%w: the store needs %s", ctxfolder.ErrVersion, strings.Join(info.Features.Incompatible, ", "))
 	}

@@ -57,12 +57,12 @@ func TestAttachmentsRefused(t *testing.T) {
 		want        error
 		text        string
 	}{
-		"no such place":        {pair("/content/7", long), engine.ErrInvalid, `"/content/7" leads to no empty string`},
-		"no pointer":           {pair("content/0", long), engine.ErrInvalid, "leads to no empty string"},
-		"the body itself":      {pair("", long), engine.ErrInvalid, "leads to no empty string"},
-		"not empty":            {pair("/role", long), engine.ErrInvalid, `"/role" leads to no empty string`},
-		"not empty, escaped":   {pair("/content/1/$$blob", long), engine.ErrInvalid, "leads to no empty string"},
-		"a name twice":         {pair("/twice", long), engine.ErrInvalid, `"/twice" leads to 2 strings`},
+		"no such place":        {pair("/content/7", long), engine.ErrInvalid, `"/content/7" does not point to an empty string`},
+		"no pointer":           {pair("content/0", long), engine.ErrInvalid, "does not point to an empty string"},
+		"the body itself":      {pair("", long), engine.ErrInvalid, "does not point to an empty string"},
+		"not empty":            {pair("/role", long), engine.ErrInvalid, `"/role" does not point to an empty string`},
+		"not empty, escaped":   {pair("/content/1/$$blob", long), engine.ErrInvalid, "does not point to an empty string"},
+		"a name twice":         {pair("/twice", long), engine.ErrInvalid, `"/twice" matches 2 strings`},
 		"one place for two":    {pair("/content/0", "other"), engine.ErrInvalid, "the same pointer"},
 		"Open is nil":          {[]engine.Attachment{good, {At: "/content/1/$blob"}}, engine.ErrInvalid, "Open is nil"},
 		"prefix not UTF-8":     {with(engine.Attachment{Prefix: "data:\xff,"}), engine.ErrInvalid, "prefix"},

@@ -14,7 +14,7 @@ func (c *clock) Now() time.Time { return time.Unix(0, c.at.Load()) }
 // Set sets the clock.
 func (c *clock) Set(at time.Time) { c.at.Store(at.UnixNano()) }
 
-// NewClock returns a clock that shows the present time.
+// NewClock returns a clock that shows the current time.
 func NewClock() *clock { c := &clock{}; c.Set(time.Now()); return c }
 
 // Jump moves the clock on.

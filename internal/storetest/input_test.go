@@ -54,7 +54,7 @@ func TestBadInput(t *testing.T) {
 		"no object":           {func() error { return add1(c, `[1]`) }, engine.ErrInvalid, "array"},
 		"two objects":         {func() error { return add1(c, `{}{}`) }, engine.ErrInvalid, "malformed"},
 		"invalid UTF-8":       {func() error { return add1(c, "{\"a\":\"\xff\"}") }, engine.ErrInvalid, "UTF-8"},
-		"too large":           {func() error { return add1(c, large) }, engine.ErrTooLarge, "more than 1048576"},
+		"too large":           {func() error { return add1(c, large) }, engine.ErrTooLarge, "limit of 1048576"},
 		"name with ..":        {named("a/../../../b" + strings.Repeat("x", 250)), engine.ErrInvalid, "255"},
 		"name with NUL":       {named("a\x00b"), engine.ErrInvalid, "NUL"},
 		"empty name":          {named(""), engine.ErrInvalid, "empty"},

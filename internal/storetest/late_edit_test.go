@@ -290,7 +290,7 @@ func TestEditsWithoutProof(t *testing.T) {
 		kit.Check(t, err)
 		said = append(said, f)
 	}
-	if len(said) != 1 || said[0].Kind != "metadata" || !said[0].Repairable || !strings.Contains(said[0].Detail, "none of its edits count") {
+	if len(said) != 1 || said[0].Kind != "metadata" || !said[0].Repairable || !strings.Contains(said[0].Detail, "its edits are ignored") {
 		t.Errorf("a check says %+v", said)
 	}
 	kit.Append(t, c.Active(), engine.Draft{Body: []byte(`{}`)})

@@ -18,7 +18,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// Patient is a context that is damaged and mended.
+// Patient is a context that is damaged and repaired.
 type Patient struct {
 	T       *testing.T
 	Store   *engine.Store
@@ -151,7 +151,7 @@ func (p *Patient) Check(readData bool) (found []integrity.Finding) {
 	return found
 }
 
-// Repair repairs the store, and returns what was mended.
+// Repair repairs the store, and returns what was repaired.
 func (p *Patient) Repair(o checking.Options) (done []integrity.Repaired) {
 	p.T.Helper()
 	for r, err := range checking.Repair(context.Background(), p.Store, nil, o) {

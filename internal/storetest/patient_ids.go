@@ -28,7 +28,7 @@ func (p *Patient) In(do func(c *engine.Context)) {
 	do(c)
 }
 
-// Settle repairs until nothing is wrong that can be mended, which is to be the case after the first time.
+// Settle repairs until nothing repairable is left, which must be after the first repair.
 func (p *Patient) Settle(when string) {
 	p.T.Helper()
 	p.Repair(checking.Options{})

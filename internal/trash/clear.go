@@ -9,7 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// clearFolder removes from a context's folder what may hold what a purge removed, besides the history and the files of
+// clearFolder removes from a context's folder what may hold what a purge removed, other than the history and the files of
 // messages: what interrupted writers left, the folders of lines that are gone, and older views. What another history has
 // moves to the trash. The caller holds the locks of the context.
 func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {

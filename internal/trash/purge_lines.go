@@ -167,7 +167,7 @@ func removeViews(c *engine.Context, cut ctxfolder.CutLine) error {
 	return c.Dir.FS.SyncDir(ctxfolder.Messages + "/" + cut.Folder)
 }
 
-// isUncut reports whether a line goes on where a purge was to end it.
+// isUncut reports whether a line continues where a purge was to end it.
 func isUncut(c *engine.Context, cut ctxfolder.CutLine) bool {
 	_, there := c.Current().Line(cut.Line)
 	counts, _, err := c.Index.Counts(cut.Line)

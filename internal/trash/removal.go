@@ -20,7 +20,7 @@ import (
 )
 
 // removal is what a purge or a collection removes for good. The logs and segments of a context repeat what its trash and
-// its removed lines held, so these are written anew, once in each context. Payloads to which nothing refers any more go
+// its removed lines held, so these are rewritten, once in each context. Payloads to which nothing refers any more go
 // last.
 //
 // Crash order: erasing.json in the context's folder is durable before the first removal, and names the payloads, and the
@@ -127,7 +127,7 @@ func (x *removal) beginItems(
 			return engine.EachMentionInFile(fsys, p, func(sum blob.Sum) { sums[sum] = true })
 		})
 		if vfs.IsFault(err) {
-			return err // any other file is no reason to keep the item: a sweep finds the payloads
+			return err // any other file is not a reason to keep the item: a sweep finds the payloads
 		}
 	}
 	if !some {
@@ -224,7 +224,7 @@ func (x *removal) end(ctx context.Context, c *engine.Context) (done bool, err er
 	}
 	x.s.Forget(c.Dir.ID) // an open log would keep what was removed
 	if err != nil {
-		r.unrefined = fmt.Errorf("its files may still hold what was purged; the next collection tries again: %w", err)
+		r.unrefined = fmt.Errorf("purged data may remain in its files; the next collection tries again: %w", err)
 		return false, r.unrefined
 	}
 	r.due, r.ended = false, true
@@ -294,7 +294,7 @@ func (x *removal) endAll(ctx context.Context) iter.Seq2[uuid.UUID, error] {
 	}
 }
 
-// ended returns the contexts whose files were written anew.
+// ended returns the contexts whose files were rewritten.
 func (x *removal) ended() (ids []uuid.UUID) {
 	for id, r := range x.contexts {
 		if r.ended {

@@ -54,7 +54,7 @@ func (x *removal) removeBlobs(ctx context.Context, marks *sweep.Marker) (gone []
 		err = cmp.Or(m.MarkAll(ctx), m.Unread)
 	}
 	if err != nil {
-		return nil, false, fmt.Errorf("payloads may be left that only purged messages refer to; repair the store and collect again: %w", err)
+		return nil, false, fmt.Errorf("some payloads of purged messages may remain; repair the store and collect again: %w", err)
 	}
 	w := sweep.Sweeper{Store: x.s, Before: m.At, Purge: true, Yield: func(t engine.TrashItem) bool { gone = append(gone, t); return true }}
 	for some := range slices.Chunk(there, sweep.Batch) {
@@ -150,7 +150,7 @@ func removeFromItem(fsys vfs.FS, p string) error {
 	return fsys.SyncDir(path.Dir(item))
 }
 
-// eachMentionInRecords calls f for each blob that a log, metadata.json, or a record in a segment that is no message
+// eachMentionInRecords calls f for each blob that a log, metadata.json, or a record in a segment that is not a message
 // mentions: what a removed branch had as its system prompt is in an earlier record at most.
 func eachMentionInRecords(fsys vfs.FS, f func(blob.Sum)) error {
 	names := []string{ctxfolder.MetadataFile}

@@ -30,7 +30,7 @@ const findOp = "find in trash of"
 
 func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	if ref == "" {
-		return uuid.Nil, fmt.Errorf("%w: an empty text names no item", engine.ErrInvalid)
+		return uuid.Nil, fmt.Errorf("%w: the name of the item is empty", engine.ErrInvalid)
 	}
 	part, derived := strings.ToLower(ref), listing.DerivedIDs(ref)
 	isPart := func(id uuid.UUID) bool { return listing.MatchesID(part, id) }

@@ -30,7 +30,7 @@ type RestoreResult struct {
 
 // Restore moves an item out of trash, back to where it was. A context gets its folder back; Restore fails with
 // [engine.ErrExist] when the folder exists. A removed line gets a branch with its former name or a similar one. An old
-// version of a message replaces the present one, which moves to the trash. Blobs return to their places.
+// version of a message replaces the current one, which moves to the trash. Blobs return to their places.
 //
 // Restore fails with [engine.ErrNotExist] for an unknown item; with [engine.ErrPosition] for a version of a message that is
 // gone, and with [engine.ErrConflict] when another message has its position; and with [engine.ErrInvalid] for an item that
@@ -88,7 +88,7 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 	case t.Item.Kind == ctxfolder.TrashVersion && t.in != uuid.Nil:
 		err = withContext(ctx, s, t.in, func(c *engine.Context) error { return restoreVersion(ctx, c, t, &r) })
 	default:
-		err = fmt.Errorf("%w: what is %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
+		err = fmt.Errorf("%w: an item of kind %q cannot be restored; inspect it in %s", engine.ErrInvalid, t.Item.Kind, t.describe().Path)
 	}
 	if err != nil {
 		return r, err
@@ -219,7 +219,7 @@ func adoptBlob(s *engine.Store, path string, sum blob.Sum) (moved bool, err erro
 	return err == nil, err
 }
 
-// restoreVersion makes an old version of a message the present one, by a replace.
+// restoreVersion makes an old version of a message the current one, by a replace.
 func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *RestoreResult) error {
 	raw, err := t.Envelope()
 	if err != nil {
@@ -240,7 +240,7 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 		case err != nil:
 			return err
 		case !ok:
-			return fmt.Errorf("%w: message %d of line %s is gone", engine.ErrPosition, t.Item.Position, t.Item.Line)
+			return fmt.Errorf("%w: message %d of line %s no longer exists", engine.ErrPosition, t.Item.Position, t.Item.Line)
 		case e.IsErased():
 			return fmt.Errorf("%w: message %s", engine.ErrErased, old.ID)
 		case e.ID != old.ID:

@@ -11,7 +11,7 @@ import (
 )
 
 // ClearTemporaries removes the temporary files that interrupted writers left in folders of a context: they may hold what a
-// purge removes. The caller holds the locks of the context, so that nobody is writing one.
+// purge removes. The caller holds the locks of the context, so that no process is writing one.
 func ClearTemporaries(fsys vfs.FS, folders ...string) error {
 	for _, folder := range folders {
 		if err := clearNames(fsys, folder, IsTemporary); err != nil {

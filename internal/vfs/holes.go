@@ -12,7 +12,7 @@ import (
 
 // ErrHole is wrapped by errors about a text file with an unwritten part. Such a part has no bytes on disk, reads as
 // zeros, and may be of any size. ErrHole wraps [ErrTooLarge].
-var ErrHole = fmt.Errorf("%w: a part of it was never written", ErrTooLarge)
+var ErrHole = fmt.Errorf("%w: part of it was never written", ErrTooLarge)
 
 // holeFinder is a file that can locate its data.
 type holeFinder interface {

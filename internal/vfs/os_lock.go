@@ -74,7 +74,7 @@ func (l *osLock) acquire(ctx context.Context, shared bool) error {
 	return err
 }
 
-// ask waits for the lock in the system. Nothing can cancel that call. So when ctx ends, the call goes on until it can
+// ask waits for the lock in the system. Nothing can cancel that call. So when ctx ends, the call continues until it can
 // give the lock back, and meanwhile others only try: there is never more than one such call.
 func (l *osLock) ask(ctx context.Context, shared bool) error {
 	f, answer := l.handle(), make(chan error)

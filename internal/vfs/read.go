@@ -76,7 +76,7 @@ func writeNew(fsys FS, name string, data []byte, then func(File) error) error {
 	return errors.Join(err, f.Close())
 }
 
-// RemoveAll removes a file, or a folder with its content. It follows no link. A missing file is no error.
+// RemoveAll removes a file, or a folder with its content. It follows no link. A missing file is not an error.
 func RemoveAll(fsys FS, name string) error {
 	info, err := fsys.Lstat(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -105,7 +105,7 @@ func RemoveAll(fsys FS, name string) error {
 	return nil
 }
 
-// SyncFile syncs a file by name. A missing file is no error.
+// SyncFile syncs a file by name. A missing file is not an error.
 func SyncFile(fsys FS, name string) error {
 	f, err := fsys.OpenFile(name, os.O_RDWR)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -31,8 +31,8 @@ type syncShare struct {
 	mu      sync.Mutex
 	ended   *sync.Cond // signals the end of a sync
 	running bool
-	next    *sharedSync // that which begins when the running one has ended; nil if nobody waits for it
-	over    bool        // everybody makes his own sync; stays
+	next    *sharedSync // the sync that starts when the running one has ended; nil if no caller waits for it
+	over    bool        // each caller syncs by itself, from now on
 }
 
 // sharedSync is one sync and those who wait for it.

@@ -62,7 +62,7 @@ func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 	if size < 0 || size > trusted {
 		b, err := ReadFile(fsys, name, max(size, 0))
 		if errors.Is(err, ErrTooLarge) {
-			return nil, nil // the content is another one, which is no error
+			return nil, nil // the content is another one, which is not an error
 		}
 		return b, err
 	}

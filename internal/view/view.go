@@ -34,7 +34,7 @@ func File(m *ctxdir.Message, p *transcript.Part) string {
 }
 
 // errNoContent reports an attachment whose content the message does not have: a URL, for example.
-var errNoContent = errors.New("the message does not have the content")
+var errNoContent = errors.New("the message lacks the content")
 
 // Content reads the content of an attachment of a message. It fails with [ctxdir.ErrTooLarge] above limit bytes.
 func Content(m *ctxdir.Message, f *transcript.FileRef, limit int64) ([]byte, error) {
@@ -92,5 +92,5 @@ func read(m *ctxdir.Message, ref ctxdir.Payload, limit int64) ([]byte, error) {
 }
 
 func tooLarge(limit int64) error {
-	return fmt.Errorf("%w: a file of more than %d bytes", ctxdir.ErrTooLarge, limit)
+	return fmt.Errorf("%w: a file exceeds the limit of %d bytes", ctxdir.ErrTooLarge, limit)
 }

@@ -199,7 +199,7 @@ func (h *Hints) Watch(dir string) {
 }
 
 // errTooMany replaces ENOSPC, with which inotify reports its limit.
-var errTooMany = errors.New("too many folders are watched; on Linux fs.inotify.max_user_watches bounds them")
+var errTooMany = errors.New("too many watched folders; on Linux, fs.inotify.max_user_watches sets the limit")
 
 // Forget stops watching a folder.
 func (h *Hints) Forget(dir string) {

@@ -15,7 +15,7 @@ type lockState struct {
 	freed  chan struct{} // closed and renewed at each release
 }
 
-// lock is a flock. It locks the file it opens, so a file removed and created anew is another lock.
+// lock is a flock. It locks the file it opens, so a file removed and created again is another lock.
 type lock struct {
 	f    *FS
 	name string
