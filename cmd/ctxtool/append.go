@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -131,7 +132,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	var text string
 	if len(args) > 0 {
 		text = args[0]
-	} else if _, terminal := displayOf(a.stdin); len(f.attach) > 0 && terminal {
+	} else if len(f.attach) > 0 && term.Is(a.stdin) {
 		// A message of attachments needs no text.
 	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
@@ -157,7 +158,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 
 // readText reads all of stdin, without the line break at its end.
 func (a *app) readText(cmd *cobra.Command, limit int64, optional bool) (string, error) {
-	if _, ok := displayOf(a.stdin); ok {
+	if term.Is(a.stdin) {
 		a.note("reading the text from the terminal; end it with Ctrl-D")
 	}
 	var b []byte

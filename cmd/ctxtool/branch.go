@@ -9,6 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -76,7 +77,7 @@ func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) e
 }
 
 func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{4, 1}, names: []int{1, 4}}
+	t := term.Table{Head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, Right: []int{2, 3}, Shrink: []int{4, 1}, Names: []int{1, 4}}
 	for _, b := range branches {
 		mark, from := "", ""
 		if b.Active {
@@ -85,10 +86,10 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 		if b.Parent != "" {
 			from = forkPoint(b)
 		}
-		t.add(branchRow(b), mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
+		t.Add(branchRow(b), mark, b.Name, term.Number(b.Messages), term.Size(b.Bytes), from)
 		if b.Active {
-			t.style(0, boldGreen)
-			t.style(1, boldGreen)
+			t.Style(0, term.BoldGreen)
+			t.Style(1, term.BoldGreen)
 		}
 	}
 	return a.printTable(&t)
@@ -96,11 +97,11 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 
 // forkPoint says where a branch begins on its parent, which may be a line that no branch has any more.
 func forkPoint(b ctxdir.BranchInfo) string {
-	parent := oneLine(b.Parent)
+	parent := term.OneLine(b.Parent)
 	if id, err := uuid.Parse(parent); err == nil {
 		parent = "line …" + endOf(id)
 	}
-	return fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
+	return fmt.Sprintf("%s at %s", parent, term.Number(b.Base))
 }
 
 func (a *app) branchLsCmd() *cobra.Command {
@@ -185,7 +186,7 @@ ID those up to and including the message whose id begins so; digits alone are a 
 // nameError turns an error about the name of a branch into a usage error.
 func nameError(name string, err error) error {
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return badArgument("", "branch name %q: %v", shorten(name, 60), cause(err))
+		return badArgument("", "branch name %q: %v", term.Shorten(name, 60), cause(err))
 	}
 	return err
 }
@@ -322,11 +323,11 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		err := fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
+		err := fmt.Errorf("%w %d is out of range: the branch has %s", ctxdir.ErrPosition, to, term.Count(info.Messages, "message"))
 		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {
-		a.note("would rewind branch %q from %s to %s", info.Name, count(info.Messages, "message"), humanCount(to))
+		a.note("would rewind branch %q from %s to %s", info.Name, term.Count(info.Messages, "message"), term.Number(to))
 		return nil
 	}
 	r := branchRow(info)

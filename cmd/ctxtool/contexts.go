@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -37,9 +38,9 @@ func eachContext[T any](
 		if err := ctx.Err(); err != nil {
 			return failed, err
 		}
-		bar.contexts(i, len(ids))
+		bar.Items("contexts", i, len(ids))
 		result, err := do(id)
-		bar.clear()
+		bar.Clear()
 		switch {
 		case err == nil:
 			if err := print(id, result); err != nil {
@@ -60,5 +61,5 @@ func failures(verb string, failed, all int) error {
 	if failed == 0 {
 		return nil
 	}
-	return problems("", "failed to %s %d of %s", verb, failed, count(all, "context"))
+	return problems("", "failed to %s %d of %s", verb, failed, term.Count(all, "context"))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -142,20 +143,20 @@ func (a *app) diagnosis(found []place.Finding) error {
 		}
 	}
 	if sum.Problems > 0 {
-		return problems("", "found %s", count(sum.Problems, "problem"))
+		return problems("", "found %s", term.Count(sum.Problems, "problem"))
 	}
 	return nil
 }
 
 // findingLines is a finding for people: a line, and a second one with the hint.
 func findingLines(f place.Finding) string {
-	detail := oneLine(f.Detail)
+	detail := term.OneLine(f.Detail)
 	if f.Path != "" {
-		detail = oneLine(f.Path) + ": " + detail
+		detail = term.OneLine(f.Path) + ": " + detail
 	}
 	s := fmt.Sprintf("%-7s  %-11s  %s", f.Severity, f.Kind, detail)
 	if f.Hint != "" {
-		s += fmt.Sprintf("\n%22s%s", "", oneLine(f.Hint))
+		s += fmt.Sprintf("\n%22s%s", "", term.OneLine(f.Hint))
 	}
 	return s
 }

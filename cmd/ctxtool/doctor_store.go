@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -80,7 +81,7 @@ func newerContext(id uuid.UUID) place.Finding {
 }
 
 func (k *contextSurvey) findings() []place.Finding {
-	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: count(k.contexts, "context")}
+	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: term.Count(k.contexts, "context")}
 	if k.failing > 0 {
 		x.Severity, x.Hint = place.Warning, `run "ctxtool check" for details, and "ctxtool repair" to repair`
 		x.Detail = fmt.Sprintf("found problems in %d of %s", k.failing, x.Detail)
@@ -89,7 +90,7 @@ func (k *contextSurvey) findings() []place.Finding {
 	if k.legacy > 0 {
 		found = append(found, place.Finding{
 			Kind: kindLegacy, Severity: place.Info, Hint: `run "ctxtool migrate" on the store to migrate all at once`,
-			Detail: count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
+			Detail: term.Count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
 		})
 	}
 	if !k.ahead.IsZero() {
@@ -146,12 +147,12 @@ func stagingFindings(path string) []place.Finding {
 	if contexts > 0 {
 		found = append(found, place.Finding{
 			Kind: kindStaging, Severity: place.Info, Path: "staging",
-			Detail: count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
+			Detail: term.Count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
 		})
 	}
 	if unknown > 0 {
 		found = append(found, place.Finding{
-			Kind: kindStaging, Severity: place.Info, Path: "staging", Detail: count(unknown, "unknown file") + ": safe to remove",
+			Kind: kindStaging, Severity: place.Info, Path: "staging", Detail: term.Count(unknown, "unknown file") + ": safe to remove",
 		})
 	}
 	if found == nil {
@@ -175,7 +176,7 @@ func collectionFinding(s *ctxdir.Store, contexts int) place.Finding {
 		x.Severity, x.Hint = place.Info, `run "ctxtool gc" to collect garbage`
 		fallthrough
 	default:
-		x.Detail = "last collected " + humanTime(last)
+		x.Detail = "last collected " + term.Ago(last)
 	}
 	return x
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -75,7 +76,7 @@ not the store's own, such as a copy that a person made; it leaves them alone.`,
 						return err
 					}
 				}
-				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", count(len(ids), "message"),
+				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", term.Count(len(ids), "message"),
 					describe(cmd.Context(), s, c)); err != nil {
 					return err
 				}
@@ -125,7 +126,7 @@ const eraseLimits = "not reached: copies in git, exports, backups, snapshots and
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
 	print := func(e ctxdir.Erased) error {
 		if e.Problem != nil {
-			why := oneLine(cause(e.Problem).Error())
+			why := term.OneLine(cause(e.Problem).Error())
 			if a.json {
 				return a.record(unexaminedRecord{"unexamined", c.String(), e.Message.String(), why, a.dryRun})
 			}
@@ -140,7 +141,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		if e.With != uuid.Nil {
 			with = ", goes with " + e.With.String()
 		}
-		return a.result(r, "%s  %s  %s%s", e.Path, humanSize(e.Bytes), e.Reason, with)
+		return a.result(r, "%s  %s  %s%s", e.Path, term.Size(e.Bytes), e.Reason, with)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Erased)) error {
 		o.Report = report
@@ -148,7 +149,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		return err
 	})
 	if err == nil && a.dryRun && !a.json {
-		a.note("would erase %s", count(len(ids), "message"))
+		a.note("would erase %s", term.Count(len(ids), "message"))
 	}
 	if err == nil {
 		a.note(eraseLimits)

@@ -15,6 +15,7 @@ import (
 	"github.com/ctxdir/ctxdir/export"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/redact"
 	"github.com/spf13/cobra"
 )
@@ -108,7 +109,7 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 				}
 				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
-					if a.onTerminal() {
+					if a.out.OnTerminal() {
 						bar = nil // it would mix with the messages
 					}
 					return a.export(cmd.Context(), c, b, messages, format, read, a.out, bar)
@@ -132,10 +133,10 @@ claude-code, codex and chatgpt are what these tools keep, so a conversation can 
 
 func (a *app) export(
 	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, messages iter.Seq2[*ctxdir.Message, error],
-	format exportFormat, read reading, w io.Writer, bar *progress,
+	format exportFormat, read reading, w io.Writer, bar *term.Progress,
 ) error {
-	if o, ok := w.(*output); ok && !format.forPeople {
-		o.expectJSON()
+	if o, ok := w.(*term.Output); ok && !format.forPeople {
+		o.ExpectJSON()
 	}
 	e, err := format.exporter(w, read)
 	if err != nil {
@@ -154,7 +155,7 @@ func (a *app) export(
 	}
 	var lacks incompleteCount
 	err = forEach(messages, func(m *ctxdir.Message) error {
-		bar.steps("messages", m.Position, n)
+		bar.Steps("messages", m.Position, n)
 		content := record.Full
 		if format.files {
 			content = record.None
@@ -169,10 +170,10 @@ func (a *app) export(
 		name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
 		switch {
 		case isErased(s):
-			bar.clear()
+			bar.Clear()
 			a.note("left out %s: it was erased", name)
 		case lacks.add(s):
-			bar.clear()
+			bar.Clear()
 			text := fmt.Sprintf("%s is incomplete: %v", name, s.Missing)
 			if m.Unavailable != nil {
 				text = fmt.Sprintf("left out %s: %v", name, m.Unavailable)
@@ -181,7 +182,7 @@ func (a *app) export(
 		}
 		return nil
 	})
-	bar.clear()
+	bar.Clear()
 	if err != nil {
 		return err
 	}
@@ -236,10 +237,7 @@ func writeFile(path string, write func(w io.Writer) error) (err error) {
 		if err != nil {
 			return err
 		}
-		o := newOutput(f)
-		if _, ok := displayOf(f); ok {
-			o.sanitiser = &sanitiser{}
-		}
+		o := term.NewOutput(f, term.NoColours)
 		return closeAfter(f.Close, closeAfter(o.Close, write(o)))
 	}
 	// A symbolic link keeps pointing at the file.

@@ -9,6 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/export"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/redact"
 )
 
@@ -50,7 +51,7 @@ func replaced(found map[redact.Kind]int) string {
 	var parts []string
 	for _, k := range redact.Kinds {
 		if n := found[k]; n > 0 {
-			parts = append(parts, count(n, kindNames[k]))
+			parts = append(parts, term.Count(n, kindNames[k]))
 		}
 	}
 	if parts == nil {

@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/transcript"
 )
@@ -37,10 +38,10 @@ func (o omissions) String() string {
 		parts = append(parts, "the system prompt")
 	}
 	if o.messages > 0 {
-		parts = append(parts, count(o.messages, "message"))
+		parts = append(parts, term.Count(o.messages, "message"))
 	}
 	if o.thoughts > 0 {
-		parts = append(parts, count(o.thoughts, "thought"))
+		parts = append(parts, term.Count(o.thoughts, "thought"))
 	}
 	if last := len(parts) - 1; last > 0 {
 		return strings.Join(parts[:last], ", ") + " and " + parts[last]

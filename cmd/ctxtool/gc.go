@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -106,12 +107,12 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		format = "would move %s to the trash and purge %s (%s)"
 	}
 	if !a.json {
-		a.note(format, count(items-purged, "item"), humanCount(int64(purged)), humanSize(size))
+		a.note(format, term.Count(items-purged, "item"), term.Number(int64(purged)), term.Size(size))
 	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: items, ByKind: kinds}); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return problems("", "failed to collect %s", count(failed, "item"))
+		return problems("", "failed to collect %s", term.Count(failed, "item"))
 	}
 	return nil
 }
@@ -132,14 +133,15 @@ func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOp
 	if err != nil || purged == 0 {
 		return err
 	}
-	return a.confirm(ctx, "Purge %s for good (%s)?", count(purged, "item"), humanSize(size))
+	return a.confirm(ctx, "Purge %s for good (%s)?", term.Count(purged, "item"), term.Size(size))
 }
 
 // collectArchived prints what a collection archived in a context.
 func (a *app) collectArchived(done ctxdir.ArchiveResult) {
 	r := rewriteRecord{Record: "archived", Context: record.ID(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
 	r.Stayed, r.DryRun = done.Stayed, a.dryRun
-	_ = a.result(r, "%s %9s  %s  %s", r.Record, humanSize(r.Before), r.Context, count(r.Messages, "message")) // the verb ends with the error
+	// The verb ends with the error.
+	_ = a.result(r, "%s %9s  %s  %s", r.Record, term.Size(r.Before), r.Context, term.Count(r.Messages, "message"))
 }
 
 // collectIfDue is the collection at the end of a verb that writes.
@@ -150,7 +152,7 @@ func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
 		messages += done.Messages
 	}
 	if messages > 0 {
-		a.note(`archived %s, as "ctxtool config" shows`, count(messages, "old message"))
+		a.note(`archived %s, as "ctxtool config" shows`, term.Count(messages, "old message"))
 	}
 	if err != nil {
 		a.detail("garbage collection failed: %v", err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rivo/uniseg"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -60,7 +60,7 @@ const maxHelpColumns = 100
 
 func (a *app) help(cmd *cobra.Command) string {
 	columns := maxHelpColumns
-	if n := a.width(); n > 0 {
+	if n := a.out.Columns(); n > 0 {
 		columns = min(n, maxHelpColumns)
 	}
 	var b strings.Builder
@@ -69,7 +69,7 @@ func (a *app) help(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", title, text)
 		}
 	}
-	b.WriteString(wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
+	b.WriteString(term.Wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
 	section("Usage", "  "+useLine(cmd))
 	section("Examples", cmd.Example)
 	for _, g := range cmd.Groups() {
@@ -112,36 +112,6 @@ func statusList(statuses string) string {
 		fmt.Fprintf(&b, "  %-4s %s\n", status, text)
 	}
 	return b.String()
-}
-
-// paragraphs splits a text at empty lines. A paragraph with an indented line keeps its line breaks.
-func paragraphs(text string, f func(paragraph string, verbatim bool)) {
-	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		if p = strings.Trim(p, "\n"); p != "" {
-			f(p, strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") || strings.HasPrefix(p, "\t") || strings.Contains(p, "\n\t"))
-		}
-	}
-}
-
-// wrap breaks the lines of a text at a width.
-func wrap(text string, columns int) string {
-	var out []string
-	paragraphs(text, func(p string, verbatim bool) {
-		if verbatim {
-			out = append(out, p)
-			return
-		}
-		var lines []string
-		line := ""
-		for _, word := range strings.Fields(p) {
-			if line != "" && uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > columns {
-				lines, line = append(lines, line), ""
-			}
-			line = strings.TrimSpace(line + " " + word)
-		}
-		out = append(out, strings.Join(append(lines, line), "\n"))
-	})
-	return strings.Join(out, "\n\n")
 }
 
 func (a *app) helpCmd() *cobra.Command {

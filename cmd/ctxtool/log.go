@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -41,7 +42,7 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	}
 	from := uint64(0)
 	a.page()
-	l := commitLog{a: a, colours: a.colours(a.out.w)}
+	l := commitLog{a: a, colours: a.out.Colours()}
 	if err := l.created(c.Metadata()); err != nil {
 		return closeAfter(w.Close, err)
 	}
@@ -75,7 +76,7 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 // commitLog prints commits. For people, messages that follow each other on a branch are one line.
 type commitLog struct {
 	a       *app
-	colours painter
+	colours term.Painter
 	first   *ctxdir.Event // of the appended messages that are not printed yet
 	n       int64
 }
@@ -112,7 +113,7 @@ func (l *commitLog) created(m *ctxdir.Metadata) error {
 }
 
 func (l *commitLog) text(e *ctxdir.Event) string {
-	name, branch := oneLine(e.Branch), ctxdir.BranchInfo{}
+	name, branch := term.OneLine(e.Branch), ctxdir.BranchInfo{}
 	if len(e.Branches) > 0 {
 		branch = e.Branches[0]
 	}
@@ -124,9 +125,9 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 	case "new":
 		return "created branch " + name
 	case "rename":
-		return fmt.Sprintf("renamed branch %s to %s", oneLine(e.Was), name)
+		return fmt.Sprintf("renamed branch %s to %s", term.OneLine(e.Was), name)
 	case "rewind":
-		return fmt.Sprintf("rewound branch %s to %s", name, count(branch.Base, "message"))
+		return fmt.Sprintf("rewound branch %s to %s", name, term.Count(branch.Base, "message"))
 	case "rm":
 		return "removed branch " + name
 	case "meta":
@@ -145,7 +146,7 @@ func changesOf(e *ctxdir.Event) string {
 		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
 	}
 	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
+		changed = append(changed, "switched to branch "+term.OneLine(e.Metadata.ActiveBranch))
 	}
 	if len(changed) == 0 {
 		return "changed the metadata"
@@ -161,12 +162,12 @@ func (l *commitLog) flush() error {
 	}
 	l.first = nil
 	if l.n == 1 {
-		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, oneLine(e.Branch)))
+		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, term.OneLine(e.Branch)))
 	}
-	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", count(l.n, "message"), oneLine(e.Branch), e.Message.Position))
+	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", term.Count(l.n, "message"), term.OneLine(e.Branch), e.Message.Position))
 }
 
 func (l *commitLog) line(e *ctxdir.Event, text string) error {
-	seq := l.colours.paint(bold, fmt.Sprintf("%6d", e.Seq))
-	return l.a.printFitting(fmt.Sprintf("%s  %s  %s", seq, l.colours.paint(dim, e.At.Local().Format("2006-01-02 15:04:05")), text))
+	seq := l.colours.Paint(term.Bold, fmt.Sprintf("%6d", e.Seq))
+	return l.a.printFitting(fmt.Sprintf("%s  %s  %s", seq, l.colours.Paint(term.Dim, e.At.Local().Format("2006-01-02 15:04:05")), text))
 }

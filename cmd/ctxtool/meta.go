@@ -135,7 +135,7 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 			return err
 		}
 		b.WriteByte('\n')
-		a.out.expectJSON()
+		a.out.ExpectJSON()
 		_, err := a.out.Write(b.Bytes())
 		return err
 	}

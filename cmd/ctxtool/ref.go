@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
@@ -142,7 +143,7 @@ func (r *renderer) references(m *ctxdir.Message) string {
 	for i := range refs {
 		names[i] = refs[i].String()
 	}
-	return r.colour.paint(yellow, "@ "+oneLine(strings.Join(names, ", "))) + "\n"
+	return r.colour.Paint(term.Yellow, "@ "+term.OneLine(strings.Join(names, ", "))) + "\n"
 }
 
 var linesOfArgument = regexp.MustCompile(`^(.+):([0-9]+)(?:-([0-9]+))?$`)

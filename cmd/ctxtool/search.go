@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -172,7 +173,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		a.page()
 		err = a.printHits(s, hits)
 		if n := len(hits); n > 0 && n == f.query.Limit {
-			a.detail("printed %s; continue with --cursor %s", count(n, "message"), hits[n-1].Cursor)
+			a.detail("printed %s; continue with --cursor %s", term.Count(n, "message"), hits[n-1].Cursor)
 		}
 	}
 	if err != nil {
@@ -196,7 +197,7 @@ func (a *app) noteWords(hits []search.Hit) {
 // notSearched reports what the index does not have.
 func (a *app) notSearched(updated search.UpdateResult) error {
 	if updated.Behind > 0 && !a.json {
-		a.note("not searched yet: %s", count(int(updated.Behind), "commit"))
+		a.note("not searched yet: %s", term.Count(int(updated.Behind), "commit"))
 	}
 	if updated.Problem != nil {
 		return problems(hint(updated.Problem), "not searched: %v", updated.Problem)
@@ -207,9 +208,9 @@ func (a *app) notSearched(updated search.UpdateResult) error {
 // updateIndex brings the index up to date, behind a progress bar.
 func (a *app) updateIndex(ctx context.Context, x *search.Index, o search.UpdateOptions) (search.UpdateResult, error) {
 	bar := a.newProgress("indexing")
-	o.Progress = bar.contexts
+	o.Progress = func(done, all int) { bar.Items("contexts", done, all) }
 	updated, err := x.Update(ctx, o)
-	bar.clear()
+	bar.Clear()
 	return updated, err
 }
 
@@ -249,7 +250,7 @@ func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *searc
 		}
 		if !a.json {
 			a.page()
-			paint := a.colours(a.out.w)
+			paint := a.out.Colours()
 			err = a.printf("%s\n", a.contextHead(paint, shortIDsIn(s), h.Context, h.Title, h.Labels))
 			if err == nil {
 				err = a.printHit(paint, number, h)

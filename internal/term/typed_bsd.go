@@ -1,6 +1,6 @@
 //go:build darwin || dragonfly || freebsd || netbsd || openbsd
 
-package main
+package term
 
 import (
 	"os"
@@ -8,8 +8,8 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// discardTyped drops what was typed on a terminal and not read yet.
-func discardTyped(f *os.File) {
+// DiscardTyped drops what was typed on a terminal and not read yet.
+func DiscardTyped(f *os.File) {
 	const input = 1 // FREAD
 	_ = unix.IoctlSetPointerInt(int(f.Fd()), unix.TIOCFLUSH, input)
 }

@@ -1,8 +1,7 @@
-package main
+package term
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"os"
 	"os/exec"
@@ -26,29 +25,6 @@ type pager struct {
 	in   io.WriteCloser
 }
 
-// page sends results through a pager, if a user is there to use it.
-func (a *app) page() {
-	screen, ok := a.out.w.(*os.File)
-	if !ok || a.json || a.noPager || a.dumb() || !a.onTerminal() {
-		return
-	}
-	command := pagerCommand(a.env("PAGER"))
-	columns, rows, err := terminalFile{screen}.Size()
-	if err != nil || command == nil {
-		return
-	}
-	a.out.pager = &pager{
-		screen: screen, command: command, env: pagerEnv(a.env), columns: max(columns, 1), rows: rows,
-		failed: func(err error) {
-			if a.env("PAGER") != "" && !a.quiet {
-				// Not a note: a note flushes the output, and this runs during a flush.
-				fmt.Fprintln(a.stderr, "ctxtool: cannot start $PAGER:", oneLine(err.Error()))
-			}
-		},
-	}
-	a.out.buf.Reset(a.out.pager)
-}
-
 // pagerCommand parses $PAGER; nil is no pager.
 func pagerCommand(pager string) []string {
 	switch {
@@ -64,7 +40,7 @@ func pagerCommand(pager string) []string {
 
 // pagerEnv is the environment of a pager. Unless the user set them otherwise, less and lv show colours, and less keeps
 // the screen.
-func pagerEnv(env func(string) string) []string {
+func pagerEnv(env Env) []string {
 	all := os.Environ()
 	for _, v := range []struct{ key, value string }{{"LESS", "FRX"}, {"LV", "-c"}} {
 		if env(v.key) == "" {
@@ -116,7 +92,7 @@ func (p *pager) start() error {
 		return err
 	}
 	p.cmd, p.in = cmd, in
-	// Ctrl-C belongs to the pager now: if ctxtool ended first, pager and shell would both read the terminal.
+	// Ctrl-C belongs to the pager now: if this process ended first, pager and shell would both read the terminal.
 	signal.Ignore(os.Interrupt)
 	return nil
 }

@@ -1,4 +1,4 @@
-package main
+package term
 
 import (
 	"io"
@@ -9,14 +9,12 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// progress is a bar on a terminal's stderr for work that takes longer than about a second. A nil progress shows
-// nothing.
-type progress struct {
+// Progress is a bar on a terminal for work that takes longer than about a second. A nil one shows nothing.
+type Progress struct {
 	w       io.Writer
 	columns int // of the terminal
 	what    string
-	path    string
-	unit    string // of steps
+	of      string // a file, or what the steps are of
 	bar     *progressbar.ProgressBar
 }
 
@@ -36,45 +34,48 @@ func (p *delayedWriter) Write(b []byte) (int, error) {
 	return p.w.Write(b)
 }
 
-func (a *app) newProgress(what string) *progress {
-	d, ok := displayOf(a.stderr)
-	if !ok || a.quiet || a.noProgress || a.dumb() {
+// NewProgress returns a bar on w, nil if that is no terminal, or one without cursor movement. what says what is done.
+func NewProgress(w io.Writer, env Env, what string) *Progress {
+	d, ok := displayOf(w)
+	if !ok || env.dumb() {
 		return nil
 	}
 	columns, _, err := d.Size()
 	if err != nil {
 		return nil
 	}
-	return &progress{w: &delayedWriter{a.stderr, time.Now()}, columns: columns, what: what, unit: "messages"}
+	return &Progress{w: &delayedWriter{w, time.Now()}, columns: columns, what: what}
 }
 
-func (p *progress) file(path string) {
+// File begins the bar of a file.
+func (p *Progress) File(path string) {
 	if p != nil {
-		p.clear()
-		p.bar, p.path = nil, path
+		p.Clear()
+		p.bar, p.of = nil, path
 	}
 }
 
-func (p *progress) bytes(read, size int64) {
+// Bytes shows how much of the file is read.
+func (p *Progress) Bytes(read, size int64) {
 	if p == nil {
 		return
 	}
 	if p.bar == nil {
-		p.draw(shorten(oneLine(filepath.Base(p.path)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+		p.draw(Shorten(OneLine(filepath.Base(p.of)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
 		read = 0 // earlier bytes would inflate the rate
 	}
 	_ = p.bar.Set64(min(read, size))
 }
 
-// steps shows the number of steps done.
-func (p *progress) steps(of string, done, all int64) {
+// Steps shows the number of steps done, of such as "messages".
+func (p *Progress) Steps(of string, done, all int64) {
 	if p == nil {
 		return
 	}
-	if p.bar == nil || p.path != of {
-		p.clear()
-		p.path = of
-		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(p.unit))
+	if p.bar == nil || p.of != of {
+		p.Clear()
+		p.of = of
+		p.draw(of, all, progressbar.OptionShowCount(), progressbar.OptionShowIts(), progressbar.OptionSetItsString(of))
 	}
 	_ = p.bar.Set64(min(done, all))
 }
@@ -86,7 +87,7 @@ const (
 )
 
 // draw begins a bar. It shows the elapsed time and an estimate of the remaining time.
-func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
+func (p *Progress) draw(of string, all int64, more ...progressbar.Option) {
 	room := p.columns - figuresColumns - uniseg.StringWidth(p.what+" "+of)
 	p.bar = progressbar.NewOptions64(all, append(more,
 		progressbar.OptionSetWriter(p.w), progressbar.OptionSetWidth(max(min(room, barColumns), 0)),
@@ -96,16 +97,15 @@ func (p *progress) draw(of string, all int64, more ...progressbar.Option) {
 	_ = p.bar.RenderBlank() // starts its clock
 }
 
-// contexts shows how many of several contexts are done.
-func (p *progress) contexts(done, all int) {
-	if p != nil && all > 1 {
-		p.unit = "contexts"
-		p.steps("contexts", int64(done), int64(all))
+// Items shows how many of several items are done. For one alone, it shows nothing.
+func (p *Progress) Items(of string, done, all int) {
+	if all > 1 {
+		p.Steps(of, int64(done), int64(all))
 	}
 }
 
-// clear removes the bar before other output.
-func (p *progress) clear() {
+// Clear removes the bar before other output.
+func (p *Progress) Clear() {
 	if p != nil && p.bar != nil {
 		_ = p.bar.Clear()
 	}
