@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"io"
@@ -11,18 +11,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// chatGPTExport writes a file like conversations.json in an export of ChatGPT, with one conversation. A node is written
+// chatGPTForm writes a file like conversations.json in an export of ChatGPT, with one conversation. A node is written
 // when the next one is known: it names its child.
-type chatGPTExport struct {
-	turnExport
-	nodes jsonMembers
+type chatGPTForm struct {
+	turnForm
+	nodes elements
 	last  *chatGPTNode
 	start session
 }
 
-func newChatGPT(w io.Writer, read reading) exporter {
-	e := &chatGPTExport{turnExport: turnExport{w: w}, nodes: jsonMembers{w: w}}
-	e.All, e.Show = read.all, e.turn
+func newChatGPT(w io.Writer, all bool) form {
+	e := &chatGPTForm{turnForm: turnForm{w: w}, nodes: elements{w: w}}
+	e.All, e.Show = all, e.turn
 	return e
 }
 
@@ -42,7 +42,7 @@ type chatGPTMessage struct {
 	Recipient string         `json:"recipient"`
 }
 
-func (e *chatGPTExport) begin(c *ctxdir.Metadata, branch string) error {
+func (e *chatGPTForm) begin(c *ctxdir.Metadata, prompt string) error {
 	e.start = sessionOf(c)
 	e.last = &chatGPTNode{ID: ctxdir.DerivedID(c.ID, "root"), Children: []uuid.UUID{}}
 	head := `[{"id":` + string(textOf(c.ID.String())) + `,"title":` + string(textOf(c.Title)) +
@@ -51,22 +51,22 @@ func (e *chatGPTExport) begin(c *ctxdir.Metadata, branch string) error {
 	if _, err := io.WriteString(e.w, head); err != nil {
 		return err
 	}
-	if prompt := systemPrompt(c, branch); prompt != "" {
+	if prompt != "" {
 		return e.text(ctxdir.DerivedID(c.ID, "system prompt"), transcript.System, seconds(c.CreatedAt), prompt)
 	}
 	return nil
 }
 
 // text writes a node with a text.
-func (e *chatGPTExport) text(id uuid.UUID, role string, at float64, text string) error {
+func (e *chatGPTForm) text(id uuid.UUID, role string, at float64, text string) error {
 	content := map[string]any{"content_type": "text", "parts": []string{text}}
 	return e.node(&chatGPTMessage{ID: id, Author: author(role, ""), CreatedAt: at, Content: content, Recipient: "all"})
 }
 
 func seconds(t time.Time) float64 { return float64(t.UnixMilli()) / 1000 }
 
-func (e *chatGPTExport) end() error {
-	if err := e.turnExport.end(); err != nil {
+func (e *chatGPTForm) end() error {
+	if err := e.turnForm.end(); err != nil {
 		return err
 	}
 	current := e.last.ID
@@ -77,7 +77,7 @@ func (e *chatGPTExport) end() error {
 	return err
 }
 
-func (e *chatGPTExport) turn(t *transcript.Turn[*record.Loaded]) error {
+func (e *chatGPTForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -123,26 +123,10 @@ func author(role, name string) map[string]any {
 }
 
 // node writes the node before, which now knows its child.
-func (e *chatGPTExport) node(m *chatGPTMessage) error {
+func (e *chatGPTForm) node(m *chatGPTMessage) error {
 	m.Status = "finished_successfully"
 	before := e.last
 	before.Children = append(before.Children, m.ID)
 	e.last = &chatGPTNode{ID: m.ID, Message: m, Parent: &before.ID, Children: []uuid.UUID{}}
 	return e.nodes.member(before.ID.String(), before)
-}
-
-// jsonMembers writes the members of a JSON object, one a line.
-type jsonMembers struct {
-	w     io.Writer
-	begun bool
-}
-
-func (o *jsonMembers) member(key string, v any) error {
-	separator := "\n  "
-	if o.begun {
-		separator = ",\n  "
-	}
-	o.begun = true
-	_, err := io.WriteString(o.w, separator+string(textOf(key))+":"+string(record.Encode(v)))
-	return err
 }

@@ -1,7 +1,6 @@
-package main
+package export
 
 import (
-	"context"
 	"encoding/json"
 	"io"
 	"strings"
@@ -14,18 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
-// claudeExport writes a session of Claude Code. The records of such a session stay verbatim. Of other conversations, what
+// claudeForm writes a session of Claude Code. The records of such a session stay verbatim. Of other conversations, what
 // the system says is left out: Claude Code keeps no instructions in a session.
-type claudeExport struct {
-	turnExport
+type claudeForm struct {
+	turnForm
 	start session
 	own   bool // the context was imported from a session
 	last  *uuid.UUID
 }
 
-func newClaude(w io.Writer, read reading) exporter {
-	e := &claudeExport{turnExport: turnExport{w: w}}
-	e.All, e.Show = read.all, e.turn
+func newClaude(w io.Writer, all bool) form {
+	e := &claudeForm{turnForm: turnForm{w: w}}
+	e.All, e.Show = all, e.turn
 	return e
 }
 
@@ -42,25 +41,21 @@ type claudeRecord struct {
 	Timestamp string          `json:"timestamp"`
 }
 
-func (e *claudeExport) begin(c *ctxdir.Metadata, branch string) error {
+func (e *claudeForm) begin(c *ctxdir.Metadata, prompt string) error {
 	e.start, e.own = sessionOf(c), isImportOf(c, importer.ClaudeCode)
-	e.lost.prompt = systemPrompt(c, branch) != ""
+	e.lost.Prompt = prompt != ""
 	return nil
 }
 
 // message writes a record of Claude Code as it is, in its place.
-func (e *claudeExport) message(ctx context.Context, m *record.Loaded) error {
-	m, err := m.InMemory(ctx)
-	if err != nil {
-		return err
-	}
+func (e *claudeForm) message(m *record.Loaded) error {
 	if m.Unavailable == nil && (transcript.IsClaude(m.Body) || e.own && m.Role == "") {
 		return e.verbatim(m)
 	}
 	return e.Add(m)
 }
 
-func (e *claudeExport) turn(t *transcript.Turn[*record.Loaded]) error {
+func (e *claudeForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -72,17 +67,7 @@ func (e *claudeExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	if !e.fits(&s) {
 		return nil
 	}
-	var content, results []any
-	for _, text := range s.texts {
-		content = append(content, textContent{"text", text})
-	}
-	for _, img := range s.images {
-		content = append(content, imageBlock{"image", fileSource{"base64", img.mediaType, img.data}})
-	}
-	for _, p := range s.calls {
-		content = append(content, toolUse{"tool_use", p.ID, functionName(p.Name), argumentObject(p)})
-		results = append(results, toolResult{"tool_result", p.ID, resultText(p), len(p.Results) > 0 && p.Results[0].Failed})
-	}
+	content, results := s.anthropicBlocks()
 	at := e.start.timeOf(m)
 	if err := e.record(s.voice, content, m.ID, at); err != nil || len(results) == 0 {
 		return err
@@ -90,7 +75,7 @@ func (e *claudeExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	return e.record(transcript.User, results, ctxdir.DerivedID(m.ID, "results"), at)
 }
 
-func (e *claudeExport) record(role string, content []any, id uuid.UUID, at time.Time) error {
+func (e *claudeForm) record(role string, content []any, id uuid.UUID, at time.Time) error {
 	message := map[string]any{"role": role, "content": content}
 	if role == transcript.Assistant {
 		message["type"], message["model"], message["id"] = "message", "<synthetic>", "msg_"+strings.ReplaceAll(id.String(), "-", "")

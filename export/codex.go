@@ -1,8 +1,7 @@
-package main
+package export
 
 import (
 	"cmp"
-	"context"
 	"io"
 	"strings"
 	"time"
@@ -31,16 +30,16 @@ func sessionOf(c *ctxdir.Metadata) session {
 	return s
 }
 
-// codexExport writes a rollout of Codex. Its records of type event_msg are what Codex shows of a session that it resumes.
-type codexExport struct {
-	turnExport
+// codexForm writes a rollout of Codex. Its records of type event_msg are what Codex shows of a session that it resumes.
+type codexForm struct {
+	turnForm
 	start session
 	meta  *codexRecord // the first record, until it is written
 }
 
-func newCodex(w io.Writer, read reading) exporter {
-	e := &codexExport{turnExport: turnExport{w: w}}
-	e.All, e.Show = read.all, e.turn
+func newCodex(w io.Writer, all bool) form {
+	e := &codexForm{turnForm: turnForm{w: w}}
+	e.All, e.Show = all, e.turn
 	return e
 }
 
@@ -50,13 +49,13 @@ type codexRecord struct {
 	Payload   any    `json:"payload"`
 }
 
-func (e *codexExport) begin(c *ctxdir.Metadata, branch string) error {
+func (e *codexForm) begin(c *ctxdir.Metadata, prompt string) error {
 	e.start = sessionOf(c)
 	meta := map[string]any{
 		"id": e.start.id, "timestamp": sessionTime(e.start.at), "cwd": e.start.cwd, "originator": "ctxtool", "cli_version": "0.0.0",
 		"instructions": nil, "source": "cli",
 	}
-	if prompt := systemPrompt(c, branch); prompt != "" {
+	if prompt != "" {
 		meta["instructions"] = prompt
 	}
 	e.meta = &codexRecord{sessionTime(e.start.at), "session_meta", meta}
@@ -64,11 +63,7 @@ func (e *codexExport) begin(c *ctxdir.Metadata, branch string) error {
 }
 
 // message writes a record of Codex as it is, in its place.
-func (e *codexExport) message(ctx context.Context, m *record.Loaded) error {
-	m, err := m.InMemory(ctx)
-	if err != nil {
-		return err
-	}
+func (e *codexForm) message(m *record.Loaded) error {
 	if m.Unavailable != nil || !transcript.IsCodex(m.Body) {
 		return e.Add(m)
 	}
@@ -76,15 +71,15 @@ func (e *codexExport) message(ctx context.Context, m *record.Loaded) error {
 	return e.verbatim(m)
 }
 
-func (e *codexExport) end() error {
+func (e *codexForm) end() error {
 	if err := e.begun(); err != nil {
 		return err
 	}
-	return e.turnExport.end()
+	return e.turnForm.end()
 }
 
 // begun writes the first record, unless that was done.
-func (e *codexExport) begun() error {
+func (e *codexForm) begun() error {
 	meta := e.meta
 	if e.meta = nil; meta == nil {
 		return nil
@@ -92,14 +87,14 @@ func (e *codexExport) begun() error {
 	return e.line(meta)
 }
 
-func (e *codexExport) turn(t *transcript.Turn[*record.Loaded]) error {
+func (e *codexForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
 	}
 	s := e.said(t)
 	if s.voice == "" || len(s.texts)+len(s.thoughts)+len(s.calls)+len(s.images) == 0 {
-		e.lost.messages++
+		e.lost.Messages++
 		return nil
 	}
 	at := sessionTime(e.start.timeOf(m))
@@ -112,7 +107,7 @@ func (e *codexExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	if len(s.thoughts) > 0 {
 		var summary []any
 		for _, text := range s.thoughts {
-			summary = append(summary, textContent{"summary_text", text})
+			summary = append(summary, textBlock{"summary_text", text})
 		}
 		put("response_item", map[string]any{"type": "reasoning", "summary": summary})
 	}
@@ -125,7 +120,7 @@ func (e *codexExport) turn(t *transcript.Turn[*record.Loaded]) error {
 	}
 	var content []any
 	for _, text := range s.texts {
-		content = append(content, textContent{block, text})
+		content = append(content, textBlock{block, text})
 	}
 	for _, img := range s.images {
 		content = append(content, map[string]string{"type": "input_image", "image_url": "data:" + img.mediaType + ";base64," + img.data})

@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"encoding/json"
@@ -12,31 +12,31 @@ import (
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// openaiExport writes an array of chat messages that the API of OpenAI takes: each tool call is followed by its result.
+// openaiForm writes an array of chat messages that the API of OpenAI takes: each tool call is followed by its result.
 // Content that has the API's form already stays as it is.
-type openaiExport struct {
-	turnExport
-	list jsonList
+type openaiForm struct {
+	turnForm
+	list elements
 }
 
-func newOpenAI(w io.Writer, read reading) exporter {
-	e := &openaiExport{turnExport: turnExport{w: w}, list: jsonList{w: w}}
-	e.All, e.Show = read.all, e.turn
+func newOpenAI(w io.Writer, all bool) form {
+	e := &openaiForm{turnForm: turnForm{w: w}, list: elements{w: w}}
+	e.All, e.Show = all, e.turn
 	return e
 }
 
-func (e *openaiExport) begin(c *ctxdir.Metadata, branch string) error {
+func (e *openaiForm) begin(_ *ctxdir.Metadata, prompt string) error {
 	if _, err := io.WriteString(e.w, "["); err != nil {
 		return err
 	}
-	if prompt := systemPrompt(c, branch); prompt != "" {
+	if prompt != "" {
 		return e.list.element(chatMessage{Role: transcript.System, Content: textOf(prompt)})
 	}
 	return nil
 }
 
-func (e *openaiExport) end() error {
-	if err := e.turnExport.end(); err != nil {
+func (e *openaiForm) end() error {
+	if err := e.turnForm.end(); err != nil {
 		return err
 	}
 	_, err := io.WriteString(e.w, "\n]\n")
@@ -61,7 +61,7 @@ type chatCall struct {
 	} `json:"function"`
 }
 
-func (e *openaiExport) turn(t *transcript.Turn[*record.Loaded]) error {
+func (e *openaiForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	m := t.Message
 	if m.Unavailable != nil {
 		return nil
@@ -153,7 +153,7 @@ func openaiContent(s *said) json.RawMessage {
 	}
 	var blocks []any
 	if text != "" {
-		blocks = append(blocks, textContent{"text", text})
+		blocks = append(blocks, textBlock{"text", text})
 	}
 	for _, img := range s.images {
 		url := fmt.Sprintf("data:%s;base64,%s", img.mediaType, img.data)

@@ -1,4 +1,4 @@
-package main
+package export
 
 import (
 	"encoding/json"
@@ -10,34 +10,34 @@ import (
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// anthropicExport writes an object with system prompt and messages that the API of Anthropic takes: user and assistant
+// anthropicForm writes an object with system prompt and messages that the API of Anthropic takes: user and assistant
 // in turns, and the result of each tool call in the next message of the user. What the system says is all in the prompt.
 // Thoughts are left out: the API takes only those that it signed, and only from the model that had them.
-type anthropicExport struct {
-	turnExport
-	list    jsonList
+type anthropicForm struct {
+	turnForm
+	list    elements
 	system  []string
 	role    string // of the message that is not written yet
 	content []any
 	results []any // of its calls
 }
 
-func newAnthropic(w io.Writer, read reading) exporter {
-	e := &anthropicExport{turnExport: turnExport{w: w}, list: jsonList{w: w}}
-	e.All, e.Show = read.all, e.turn
+func newAnthropic(w io.Writer, all bool) form {
+	e := &anthropicForm{turnForm: turnForm{w: w}, list: elements{w: w}}
+	e.All, e.Show = all, e.turn
 	return e
 }
 
-func (e *anthropicExport) begin(c *ctxdir.Metadata, branch string) error {
-	if prompt := systemPrompt(c, branch); prompt != "" {
+func (e *anthropicForm) begin(_ *ctxdir.Metadata, prompt string) error {
+	if prompt != "" {
 		e.system = append(e.system, prompt)
 	}
 	_, err := io.WriteString(e.w, `{"messages":[`)
 	return err
 }
 
-func (e *anthropicExport) end() error {
-	err := e.turnExport.end()
+func (e *anthropicForm) end() error {
+	err := e.turnForm.end()
 	for err == nil && e.role != "" {
 		err = e.flush()
 	}
@@ -57,9 +57,21 @@ type anthropicMessage struct {
 	Content []any  `json:"content"`
 }
 
+// textBlock is a text of the APIs, and of the tools that keep what they send.
+type textBlock struct {
+	Type string `json:"type"`
+	Text string `json:"text"`
+}
+
 type imageBlock struct {
-	Type   string     `json:"type"`
-	Source fileSource `json:"source"`
+	Type   string      `json:"type"`
+	Source imageSource `json:"source"`
+}
+
+type imageSource struct {
+	Type      string `json:"type"`
+	MediaType string `json:"media_type"`
+	Data      string `json:"data"`
 }
 
 type toolUse struct {
@@ -76,7 +88,23 @@ type toolResult struct {
 	IsError bool   `json:"is_error,omitempty"`
 }
 
-func (e *anthropicExport) turn(t *transcript.Turn[*record.Loaded]) error {
+// anthropicBlocks are the blocks of a turn, and the results of its calls, which are of the user.
+func (s *said) anthropicBlocks() (content, results []any) {
+	for _, text := range s.texts {
+		content = append(content, textBlock{"text", text})
+	}
+	for _, img := range s.images {
+		content = append(content, imageBlock{"image", imageSource{"base64", img.mediaType, img.data}})
+	}
+	for _, p := range s.calls {
+		content = append(content, toolUse{"tool_use", p.ID, functionName(p.Name), argumentObject(p)})
+		failed := len(p.Results) > 0 && p.Results[0].Failed
+		results = append(results, toolResult{"tool_result", p.ID, resultText(p), failed})
+	}
+	return content, results
+}
+
+func (e *anthropicForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	if t.Message.Unavailable != nil {
 		return nil
 	}
@@ -89,7 +117,7 @@ func (e *anthropicExport) turn(t *transcript.Turn[*record.Loaded]) error {
 		return nil
 	}
 	if !e.list.begun && e.role == "" && s.voice == transcript.Assistant { // the API wants a message of the user first
-		e.role, e.content = transcript.User, []any{textContent{"text", "(the conversation begins with the assistant)"}}
+		e.role, e.content = transcript.User, []any{textBlock{"text", "(the conversation begins with the assistant)"}}
 	}
 	for e.role != "" && (s.voice != e.role || len(e.results) > 0) {
 		if err := e.flush(); err != nil {
@@ -97,22 +125,13 @@ func (e *anthropicExport) turn(t *transcript.Turn[*record.Loaded]) error {
 		}
 	}
 	e.role = s.voice
-	for _, text := range s.texts {
-		e.content = append(e.content, textContent{"text", text})
-	}
-	for _, img := range s.images {
-		e.content = append(e.content, imageBlock{"image", fileSource{"base64", img.mediaType, img.data}})
-	}
-	for _, p := range s.calls {
-		e.content = append(e.content, toolUse{"tool_use", p.ID, functionName(p.Name), argumentObject(p)})
-		failed := len(p.Results) > 0 && p.Results[0].Failed
-		e.results = append(e.results, toolResult{"tool_result", p.ID, resultText(p), failed})
-	}
+	content, results := s.anthropicBlocks()
+	e.content, e.results = append(e.content, content...), append(e.results, results...)
 	return nil
 }
 
 // flush writes the message that is not written yet. The results of its calls begin the next one, of the user.
-func (e *anthropicExport) flush() error {
+func (e *anthropicForm) flush() error {
 	if len(e.content) > 0 {
 		if err := e.list.element(anthropicMessage{e.role, e.content}); err != nil {
 			return err

@@ -1,7 +1,6 @@
-package main
+package export
 
 import (
-	"context"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -11,54 +10,54 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/internal/view"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// turnExport is what exports to other tools' forms have in common: each message once it has the results of its tools.
-type turnExport struct {
+// form writes a conversation as a provider or another tool takes it.
+type form interface {
+	begin(c *ctxdir.Metadata, prompt string) error
+	message(m *record.Loaded) error // with its body in memory
+	end() error
+	omitted() Omissions
+}
+
+// Omissions counts what a form cannot hold.
+type Omissions struct {
+	Prompt             bool // the system prompt
+	Messages, Thoughts int
+}
+
+// newForm returns the form of a format, nil if it has none.
+func newForm(f Format, w io.Writer, all bool) form {
+	switch f {
+	case OpenAI:
+		return newOpenAI(w, all)
+	case Anthropic:
+		return newAnthropic(w, all)
+	case ClaudeCode:
+		return newClaude(w, all)
+	case Codex:
+		return newCodex(w, all)
+	case ChatGPT:
+		return newChatGPT(w, all)
+	}
+	return nil
+}
+
+// turnForm is what forms have in common: each message once it has the results of its tools.
+type turnForm struct {
 	w io.Writer
 	conversation.Reader
 	unnamed int            // calls that had no id
 	ids     map[string]int // of the calls that were written; how many wanted each
-	lost    omissions
+	lost    Omissions
 }
 
-// omissions counts what a form cannot hold.
-type omissions struct {
-	prompt             bool // the system prompt
-	messages, thoughts int
-}
-
-// String names what was left out, "" if nothing was.
-func (o omissions) String() string {
-	var parts []string
-	if o.prompt {
-		parts = append(parts, "the system prompt")
-	}
-	if o.messages > 0 {
-		parts = append(parts, term.Count(o.messages, "message"))
-	}
-	if o.thoughts > 0 {
-		parts = append(parts, term.Count(o.thoughts, "thought"))
-	}
-	if last := len(parts) - 1; last > 0 {
-		return strings.Join(parts[:last], ", ") + " and " + parts[last]
-	}
-	return strings.Join(parts, "")
-}
-
-func (e *turnExport) message(ctx context.Context, m *record.Loaded) error {
-	m, err := m.InMemory(ctx)
-	if err != nil {
-		return err
-	}
-	return e.Add(m)
-}
+func (e *turnForm) message(m *record.Loaded) error { return e.Add(m) }
 
 // verbatim writes a record as it is, after what came before.
-func (e *turnExport) verbatim(m *record.Loaded) error {
+func (e *turnForm) verbatim(m *record.Loaded) error {
 	if err := e.Flush(); err != nil {
 		return err
 	}
@@ -66,9 +65,9 @@ func (e *turnExport) verbatim(m *record.Loaded) error {
 	return err
 }
 
-func (e *turnExport) end() error         { return e.Flush() }
-func (e *turnExport) omitted() omissions { return e.lost }
-func (e *turnExport) line(v any) error {
+func (e *turnForm) end() error         { return e.Flush() }
+func (e *turnForm) omitted() Omissions { return e.lost }
+func (e *turnForm) line(v any) error {
 	_, err := e.w.Write(append(record.Encode(v), '\n'))
 	return err
 }
@@ -79,11 +78,14 @@ type said struct {
 	texts    []string
 	thoughts []string
 	calls    []*transcript.Part // each with an id of its own
-	images   []image            // of the user
+	images   []picture          // of the user
 }
 
-// image is an image in base64.
-type image struct{ mediaType, data, name string }
+// picture is an image in base64.
+type picture struct{ mediaType, data, name string }
+
+// maxImages bounds the images of a message, in bytes of base64.
+const maxImages = 64 << 20
 
 // said splits a turn, and decides who speaks:
 //
@@ -91,9 +93,9 @@ type image struct{ mediaType, data, name string }
 //   - the user, if it is a result without its call, or the summary that a tool made to go on with;
 //   - else its own speaker. A record of an agent tool without a speaker has no place in another form.
 //
-// Images beyond maxParsedBody in all, in base64, and those that no API takes, are named and not shown; so are images that
+// Images beyond maxImages in all, in base64, and those that no API takes, are named and not shown; so are images that
 // the user did not send.
-func (e *turnExport) said(t *transcript.Turn[*record.Loaded]) said {
+func (e *turnForm) said(t *transcript.Turn[*record.Loaded]) said {
 	s := said{voice: t.Voice}
 	orphan := false
 	for i := range t.Parts {
@@ -109,7 +111,7 @@ func (e *turnExport) said(t *transcript.Turn[*record.Loaded]) said {
 	case s.voice == transcript.Tool, s.voice == "" && (orphan || transcript.IsSummary(t.Message.Body)):
 		s.voice = transcript.User
 	}
-	left := int64(maxParsedBody)
+	left := int64(maxImages)
 	for i := range t.Parts {
 		switch p := &t.Parts[i]; p.Kind {
 		case transcript.Text:
@@ -131,11 +133,11 @@ func (e *turnExport) said(t *transcript.Turn[*record.Loaded]) said {
 }
 
 // fits counts what a form without thoughts leaves out of a turn, and reports whether there is a message to write.
-func (e *turnExport) fits(s *said) bool {
+func (e *turnForm) fits(s *said) bool {
 	fits := s.voice != "" && len(s.texts)+len(s.calls)+len(s.images) > 0
-	e.lost.thoughts += len(s.thoughts)
+	e.lost.Thoughts += len(s.thoughts)
 	if !fits && len(s.thoughts) == 0 {
-		e.lost.messages++
+		e.lost.Messages++
 	}
 	return fits
 }
@@ -144,7 +146,7 @@ func (e *turnExport) fits(s *said) bool {
 const maxCallID = 40
 
 // callID is an id for a call that no other one in the export has, from its own id. The APIs take each id once.
-func (e *turnExport) callID(own string) string {
+func (e *turnForm) callID(own string) string {
 	if own == "" {
 		e.unnamed++
 		own = fmt.Sprintf("call_%d", e.unnamed)
@@ -183,28 +185,17 @@ func toolName(name string, longest int) string {
 	return name[:min(len(name), longest)]
 }
 
-// systemPrompt is the system prompt of a branch, "" if it is blank or no text.
-func systemPrompt(c *ctxdir.Metadata, branch string) string {
-	for _, b := range c.Branches {
-		var prompt string
-		if b.Name == branch && json.Unmarshal(b.SystemPrompt, &prompt) == nil && strings.TrimSpace(prompt) != "" {
-			return prompt
-		}
-	}
-	return ""
-}
-
 // imageTypes are the types of images that the APIs take.
 var imageTypes = []string{"image/jpeg", "image/png", "image/gif", "image/webp"}
 
 // imageOf returns the content of an attachment that is an image for an API, of at most limit bytes in base64.
-func imageOf(m *ctxdir.Message, p *transcript.Part, limit int64) (image, bool) {
+func imageOf(m *ctxdir.Message, p *transcript.Part, limit int64) (picture, bool) {
 	f := p.File
 	if f == nil || !slices.Contains(imageTypes, f.MediaType) {
-		return image{}, false
+		return picture{}, false
 	}
 	data := view.Base64(m, f, limit/4*3)
-	return image{f.MediaType, data, p.Text}, data != ""
+	return picture{f.MediaType, data, p.Text}, data != ""
 }
 
 // resultText is the text of the results of a call. An API wants a result for each call.
@@ -229,21 +220,27 @@ func argumentObject(p *transcript.Part) json.RawMessage {
 	return record.Encode(map[string]string{"input": p.Text})
 }
 
-// jsonList writes the elements of a JSON array, one a line.
-type jsonList struct {
+// textOf is a text as JSON.
+func textOf(text string) json.RawMessage { return record.Encode(text) }
+
+// elements writes the elements of a JSON array, or the members of an object, one a line.
+type elements struct {
 	w     io.Writer
 	begun bool
 }
 
-func (l *jsonList) element(v any) error {
+func (l *elements) element(v any) error { return l.add(record.Encode(v)) }
+
+func (l *elements) member(key string, v any) error {
+	return l.add(append(append(textOf(key), ':'), record.Encode(v)...))
+}
+
+func (l *elements) add(text []byte) error {
 	separator := "\n  "
 	if l.begun {
 		separator = ",\n  "
 	}
 	l.begun = true
-	if _, err := io.WriteString(l.w, separator); err != nil {
-		return err
-	}
-	_, err := l.w.Write(record.Encode(v))
+	_, err := l.w.Write(append([]byte(separator), text...))
 	return err
 }
