@@ -87,16 +87,6 @@ func TestContextSurvey(t *testing.T) {
 	}
 }
 
-func TestLockHeld(t *testing.T) {
-	x := lockHeld(place.Holder{Name: "gc", Process: 4711})
-	if x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
-		t.Errorf("%+v", x)
-	}
-	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "hidden process") || x.Hint == "" {
-		t.Errorf("%+v", x)
-	}
-}
-
 // TestLastCollected: the doctor mentions a store without recent collections.
 func TestLastCollected(t *testing.T) {
 	for _, test := range []struct {
