@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/attach"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -142,7 +143,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	}
 	if len(f.attach) > 0 {
 		id := d.ID
-		if d, err = multipartDraft(f.role, text, f.attach); err != nil {
+		if d, err = attach.Draft(f.role, text, f.attach); err != nil {
 			return d, err
 		}
 		d.ID, d.CreatedAt = id, time.Now().UTC()

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/attach"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/transcript"
@@ -182,9 +183,9 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	print, flush := a.messagePrinter(ctx, c, b.Name(), f)
 	shown := 0
 	var lacks incompleteCount
-	var files *saver
+	var files *attach.Saver
 	if f.save != "" {
-		if files, err = newSaver(f.save); err != nil {
+		if files, err = attach.NewSaver(f.save); err != nil {
 			return err
 		}
 		defer files.Close() //nolint:errcheck // a folder
@@ -199,7 +200,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 			return err
 		}
 		if files != nil {
-			if err := files.message(ctx, m); err != nil {
+			if err := files.Message(ctx, m); err != nil {
 				return err
 			}
 		}
@@ -217,7 +218,7 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	case err != nil:
 		return err
 	case files != nil:
-		a.note("saved %s in %s", term.Count(files.saved, "file"), f.save)
+		a.note("saved %s in %s", term.Count(files.Saved, "file"), f.save)
 	case shown == 0 && !a.json:
 		n, _ := b.Len(ctx)
 		a.note("no messages to show: the branch has %s", term.Count(n, "message"))

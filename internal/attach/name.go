@@ -1,4 +1,4 @@
-package main
+package attach
 
 import (
 	"path"
@@ -18,9 +18,9 @@ const (
 // deviceName matches names that mean a device on Windows, with any extension.
 var deviceName = regexp.MustCompile(`(?i)^(con|prn|aux|nul|conin\$|conout\$|clock\$|com[0-9¹²³]|lpt[0-9¹²³]) *(\.|$)`)
 
-// safeName turns a path from a message into a relative path with slashes, "" if nothing remains. The path does not
+// SafeName turns a path from a message into a relative path with slashes, "" if nothing remains. The path does not
 // leave its folder, and no part of it is an option, hidden, a device, or looks like another name.
-func safeName(name string) string {
+func SafeName(name string) string {
 	var parts []string
 	for part := range strings.SplitSeq(path.Clean("/"+strings.ReplaceAll(name, `\`, "/")), "/") {
 		if part = safePart(part); part != "" {
