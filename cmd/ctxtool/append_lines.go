@@ -181,3 +181,6 @@ func stringMember(key string, v jsontext.Value, into *string) error {
 	}
 	return nil
 }
+
+// errStdoutClosed ends an append whose ids nobody can read.
+var errStdoutClosed = errors.New("stdout was closed: the rest of the input was not stored")

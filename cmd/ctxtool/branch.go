@@ -4,27 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
-	"github.com/ctxdir/ctxdir/moment"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type branchRecord struct {
-	record.Branch
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-func branchRow(b ctxdir.BranchInfo) branchRecord {
-	r := branchRecord{Branch: record.OfBranch(b)}
-	r.Record = "branch"
-	return r
-}
 
 func (a *app) branchCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -76,34 +61,6 @@ func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) e
 	return a.printBranches([]ctxdir.BranchInfo{info})
 }
 
-func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
-	t := term.Table{Head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, Right: []int{2, 3}, Shrink: []int{4, 1}, Names: []int{1, 4}}
-	for _, b := range branches {
-		mark, from := "", ""
-		if b.Active {
-			mark = "*"
-		}
-		if b.Parent != "" {
-			from = forkPoint(b)
-		}
-		t.Add(branchRow(b), mark, b.Name, term.Number(b.Messages), term.Size(b.Bytes), from)
-		if b.Active {
-			t.Style(0, term.BoldGreen)
-			t.Style(1, term.BoldGreen)
-		}
-	}
-	return a.printTable(&t)
-}
-
-// forkPoint says where a branch begins on its parent, which may be a line that no branch has any more.
-func forkPoint(b ctxdir.BranchInfo) string {
-	parent := term.OneLine(b.Parent)
-	if id, err := uuid.Parse(parent); err == nil {
-		parent = "line …" + endOf(id)
-	}
-	return fmt.Sprintf("%s at %s", parent, term.Number(b.Base))
-}
-
 func (a *app) branchLsCmd() *cobra.Command {
 	all := false
 	cmd := a.branchVerb(cobra.Command{
@@ -127,11 +84,6 @@ func (a *app) branchLsCmd() *cobra.Command {
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	cmd.Flags().BoolVar(&all, "all", false, "list branches with a kind, too")
 	return cmd
-}
-
-// ofConversation returns the branches without a kind.
-func ofConversation(all []ctxdir.BranchInfo) []ctxdir.BranchInfo {
-	return slices.DeleteFunc(all, func(b ctxdir.BranchInfo) bool { return !b.Active && moment.BranchKind(b.Extra) != "" })
 }
 
 func (a *app) branchNewCmd() *cobra.Command {

@@ -75,3 +75,15 @@ func (a *app) ask(ctx context.Context, question string) (yes bool, err error) {
 	})
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))), err
 }
+
+// interruptible returns when f does, or when ctx ends. Nothing else interrupts a read from a terminal.
+func interruptible(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

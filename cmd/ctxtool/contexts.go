@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/term"
@@ -62,4 +63,18 @@ func failures(verb string, failed, all int) error {
 		return nil
 	}
 	return problems("", "failed to %s %d of %s", verb, failed, term.Count(all, "context"))
+}
+
+// describe is the beginning of a context's id, and its title if it has one.
+func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
+	title := ""
+	_ = withOpen(ctx, s, id, func(c *ctxdir.Context) error { // a damaged context has no title
+		title = c.Summary().Title
+		return nil
+	})
+	short := shortIDsIn(s).of(id)
+	if title == "" {
+		return short
+	}
+	return fmt.Sprintf("%s, %q,", short, term.Shorten(term.OneLine(title), 60))
 }

@@ -91,34 +91,6 @@ not the store's own, such as a copy that a person made; it leaves them alone.`,
 	return cmd
 }
 
-// idsOf returns the ids of messages, each once. It opens the context only if they are not all there.
-func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, refs []messageRef) (ids []uuid.UUID, err error) {
-	add := func(id uuid.UUID) {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if !slices.ContainsFunc(refs, func(r messageRef) bool { return r.id == uuid.Nil }) && branch == "" {
-		for _, r := range refs {
-			add(r.id)
-		}
-		return ids, nil
-	}
-	return ids, withOpen(ctx, s, id, func(c *ctxdir.Context) error {
-		b, err := branchOf(c, branch)
-		for i := range refs {
-			if err != nil {
-				return err
-			}
-			var id uuid.UUID
-			if id, err = refs[i].idOf(ctx, c, b); err == nil {
-				add(id)
-			}
-		}
-		return err
-	})
-}
-
 // eraseLimits lists what an erase cannot remove.
 const eraseLimits = "not reached: copies in git, exports, backups, snapshots and migrated files (.old), disk blocks that are not yet " +
 	"overwritten, and system prompts, other contexts, and titles that a tool or a person wrote, if they repeat the message"

@@ -12,20 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// itemRecord is an item that moved to the trash, or was purged from it.
-type itemRecord struct {
-	record.TrashItem
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-func itemRecordOf(t ctxdir.TrashItem, purged, dryRun bool) itemRecord {
-	r := itemRecord{record.OfTrashItem(t), dryRun}
-	if r.Record = "trashed"; purged {
-		r.Record = "purged"
-	}
-	return r
-}
-
 func (a *app) gcCmd() *cobra.Command {
 	var grace time.Duration
 	cmd := &cobra.Command{
@@ -67,9 +53,6 @@ Many items of a kind are one line with their number, unless --verbose is given. 
 	a.yesFlag(cmd)
 	return cmd
 }
-
-// defaultGrace is the grace period of [ctxdir.CollectOptions].
-const defaultGrace = 7 * 24 * time.Hour
 
 func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
 	if err := a.confirmGC(ctx, s, o); err != nil {
@@ -142,19 +125,4 @@ func (a *app) collectArchived(done ctxdir.ArchiveResult) {
 	r.Stayed, r.DryRun = done.Stayed, a.dryRun
 	// The verb ends with the error.
 	_ = a.result(r, "%s %9s  %s  %s", r.Record, term.Size(r.Before), r.Context, term.Count(r.Messages, "message"))
-}
-
-// collectIfDue is the collection at the end of a verb that writes.
-func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
-	var messages int64
-	archived, err := s.CollectIfDue(ctx)
-	for _, done := range archived {
-		messages += done.Messages
-	}
-	if messages > 0 {
-		a.note(`archived %s, as "ctxtool config" shows`, term.Count(messages, "old message"))
-	}
-	if err != nil {
-		a.detail("garbage collection failed: %v", err)
-	}
 }

@@ -10,32 +10,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// exitsKey is the annotation of a command that lists its exit statuses, one per line.
-const exitsKey = "exit status"
-
-// Exit statuses beyond those that every verb has.
-var (
-	ofStores   = []int{exitNoStore, exitLocked, exitInterrupted}
-	ofNewStore = []int{exitLocked, exitInterrupted} // of verbs that create a missing store
-)
-
-// exits annotates a command with its exit statuses. problems explains status 3; "" omits it.
-func exits(problems string, extra ...int) map[string]string {
-	lines := []string{
-		fmt.Sprint(exitOK, " ok"),
-		fmt.Sprint(exitFailed, " failed"),
-		fmt.Sprint(exitUsage, " wrong usage"),
-	}
-	if problems != "" {
-		lines = append(lines, fmt.Sprint(exitProblems, " ", problems))
-	}
-	texts := map[int]string{exitNoStore: "no store there", exitLocked: "timed out waiting for a lock", exitInterrupted: "interrupted"}
-	for _, status := range extra {
-		lines = append(lines, fmt.Sprint(status, " ", texts[status]))
-	}
-	return map[string]string{exitsKey: strings.Join(lines, "\n")}
-}
-
 // groups are the verbs by purpose, in the order of the help. Other verbs come last.
 var groups = []struct{ title, verbs string }{
 	{"Conversations", "append branch context grep init ls ls-files meta moment new ref search show diff log stats tree usage watch"},
@@ -83,14 +57,6 @@ func (a *app) help(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "\nRun %q for the help of a verb.\n", cmd.CommandPath()+" VERB --help")
 	}
 	return b.String()
-}
-
-// useLine is the usage of a command.
-func useLine(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
-		return cmd.CommandPath() + " VERB"
-	}
-	return cmd.UseLine()
 }
 
 // verbList lists the verbs of a group, one per line.

@@ -5,13 +5,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/importer/opencodedb"
 	"github.com/ctxdir/ctxdir/internal/record"
@@ -35,13 +32,6 @@ type importedRecord struct {
 	Tool     string `json:"tool"`
 	Replaced int64  `json:"replaced"`
 	SameAs   string `json:"same_as,omitempty"` // the context that begins with the same records
-}
-
-type failedRecord struct {
-	Record string `json:"record"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	Hint   string `json:"hint,omitempty"`
 }
 
 type importSummary struct {
@@ -261,11 +251,6 @@ func (i *importRun) file(ctx context.Context, path string) (beside bool, err err
 	return false, nil
 }
 
-// fatal reports whether the next file would fail for the same reason.
-func fatal(err error) bool {
-	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, ctxdir.ErrNoStore) || errors.Is(err, ctxdir.ErrDurability)
-}
-
 func (i *importRun) imported(r importer.Result) error {
 	i.sum.Added, i.sum.Replaced = i.sum.Added+r.Added, i.sum.Replaced+r.Replaced
 	if i.live != nil && i.live.again && i.contexts[r.Context] {
@@ -331,25 +316,6 @@ func (i *importRun) failed(path string, err error) error {
 	}
 	i.progress.Clear()
 	return i.a.fileFailed(path, err, err)
-}
-
-// fileFailed reports why a verb failed on a file.
-func (a *app) fileFailed(path string, reason, err error) error {
-	text := reasonOf(reason, path)
-	if a.json {
-		return a.record(failedRecord{"failed", path, text, hint(err)})
-	}
-	a.warn(errorRecord{Path: path, Error: text, Hint: hint(err)})
-	return nil
-}
-
-// reasonOf is an error about a file, without its path.
-func reasonOf(err error, path string) string {
-	var of *fs.PathError
-	if errors.As(err, &of) && (of.Path == path || of.Path == filepath.Base(path)) {
-		return term.OneLine(of.Err.Error())
-	}
-	return term.OneLine(strings.TrimPrefix(err.Error(), path+": "))
 }
 
 func (i *importRun) printSummary() error {

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
@@ -101,4 +102,18 @@ func (k *itemKind) noun() string {
 		return "replaced message"
 	}
 	return "item"
+}
+
+// itemRecord is an item that moved to the trash, or was purged from it.
+type itemRecord struct {
+	record.TrashItem
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+func itemRecordOf(t ctxdir.TrashItem, purged, dryRun bool) itemRecord {
+	r := itemRecord{record.OfTrashItem(t), dryRun}
+	if r.Record = "trashed"; purged {
+		r.Record = "purged"
+	}
+	return r
 }

@@ -3,8 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
@@ -134,24 +132,6 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 		return changesOf(e)
 	}
 	return e.Op
-}
-
-// changesOf says what changed in the metadata.
-func changesOf(e *ctxdir.Event) string {
-	if e.Before == nil || e.Metadata == nil {
-		return "changed the metadata"
-	}
-	var changed []string
-	if e.Before.Title != e.Metadata.Title {
-		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
-	}
-	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+term.OneLine(e.Metadata.ActiveBranch))
-	}
-	if len(changed) == 0 {
-		return "changed the metadata"
-	}
-	return strings.Join(changed, ", ")
 }
 
 // flush prints the messages that wait.

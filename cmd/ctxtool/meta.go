@@ -142,12 +142,3 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 	_, err := a.out.Write(append(record.MetadataLine(m), '\n'))
 	return err
 }
-
-// problemOf reports the problem of a context that could be opened nevertheless.
-func problemOf(c *ctxdir.Context) error {
-	p := c.Metadata().Problem
-	if p == nil {
-		return nil
-	}
-	return problems(problemHint(c.ID(), p), "%v", p)
-}

@@ -232,9 +232,6 @@ does not. To remove a text for good, erase the message: "ctxtool erase".`,
 	return cmd
 }
 
-// findMoment is the operation of errors about moments.
-const findMoment = "find a moment in"
-
 // minMomentID is the least length of a beginning of an id, so that a number is not taken for one.
 const minMomentID = 4
 

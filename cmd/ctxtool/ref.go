@@ -12,7 +12,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
@@ -131,19 +130,6 @@ func (f *refFlags) draft(ctx context.Context, args []string) (d ctxdir.Draft, er
 		Content string `json:"content"`
 	}{f.role, f.text})
 	return d, nil
-}
-
-// references is a line with the references that a message bears, "" without any.
-func (r *renderer) references(m *ctxdir.Message) string {
-	refs, _ := reference.Stored(m) // ref ls reports those that are invalid
-	if len(refs) == 0 {
-		return ""
-	}
-	names := make([]string, len(refs))
-	for i := range refs {
-		names[i] = refs[i].String()
-	}
-	return r.colour.Paint(term.Yellow, "@ "+term.OneLine(strings.Join(names, ", "))) + "\n"
 }
 
 var linesOfArgument = regexp.MustCompile(`^(.+):([0-9]+)(?:-([0-9]+))?$`)

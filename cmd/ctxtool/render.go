@@ -10,10 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rivo/uniseg"
@@ -334,4 +336,17 @@ func (r *renderer) folded(mark, text string) string {
 		text = strings.ToValidUTF8(text[:limit], "")
 	}
 	return mark + term.Shorten(strings.Join(strings.Fields(term.OneLine(text)), " "), r.fold-len(mark)-len(note)) + note
+}
+
+// references is a line with the references that a message bears, "" without any.
+func (r *renderer) references(m *ctxdir.Message) string {
+	refs, _ := reference.Stored(m) // ref ls reports those that are invalid
+	if len(refs) == 0 {
+		return ""
+	}
+	names := make([]string, len(refs))
+	for i := range refs {
+		names[i] = refs[i].String()
+	}
+	return r.colour.Paint(term.Yellow, "@ "+term.OneLine(strings.Join(names, ", "))) + "\n"
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -64,20 +63,6 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 		a.noteUndo(strings.Join(removed, " "), len(removed) > 1)
 	}
 	return failures("remove", failed, len(unique))
-}
-
-// describe is the beginning of a context's id, and its title if it has one.
-func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
-	title := ""
-	_ = withOpen(ctx, s, id, func(c *ctxdir.Context) error { // a damaged context has no title
-		title = c.Summary().Title
-		return nil
-	})
-	short := shortIDsIn(s).of(id)
-	if title == "" {
-		return short
-	}
-	return fmt.Sprintf("%s, %q,", short, term.Shorten(term.OneLine(title), 60))
 }
 
 // moveToTrash removes a context. A dry run only measures it.

@@ -79,3 +79,17 @@ func (a *app) printHit(paint term.Painter, n int, h *search.Hit) error {
 	}
 	return nil
 }
+
+// grouped returns the numbers of n things, grouped by context in the order of the first ones.
+func grouped(n int, of func(i int) uuid.UUID) (groups [][]int) {
+	at := map[uuid.UUID]int{}
+	for i := range n {
+		id := of(i)
+		if _, ok := at[id]; !ok {
+			at[id] = len(groups)
+			groups = append(groups, nil)
+		}
+		groups[at[id]] = append(groups[at[id]], i)
+	}
+	return groups
+}

@@ -12,13 +12,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type readyRecord struct {
-	Record  string  `json:"record"`
-	Context string  `json:"context,omitempty"`
-	Seq     *uint64 `json:"seq,omitempty"`
-	Polling string  `json:"polling,omitempty"` // why it polls
-}
-
 type watchFlags struct {
 	tail      int64
 	from      uint64
