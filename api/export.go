@@ -45,7 +45,11 @@ func (x *Server) withExport(r *http.Request, f func(e *exportRequest, c *ctxdir.
 	if e.AllBranches && e.Branch != "" {
 		return invalid("branch: cannot be used with all_branches")
 	}
-	if _, err := export.NewWriter(io.Discard, e.options(e.Replace)); err != nil {
+	err := e.options(e.Replace).Check()
+	if err == nil && mediaTypes[e.Format] == "" {
+		err = export.ErrOptions
+	}
+	if err != nil {
 		return badExport(err)
 	}
 	return x.withContext(r, func(c *ctxdir.Context) error { return f(&e, c) })

@@ -32,6 +32,9 @@ func TestExportIsNoPage(t *testing.T) {
 	if a := k.do(http.MethodPost, path+"/preview", `{"format":"html"}`); a.StatusCode != http.StatusOK {
 		t.Errorf("preview: %s", a.body)
 	}
+	if a := k.do(http.MethodPost, path, `{"format":"openai"}`); a.problem(t) != "invalid" {
+		t.Errorf("a form of another program: %s", a.Status)
+	}
 	if a := k.do(http.MethodPost, path, `{"format":"html"}`, "-Authorization"); a.problem(t) != "unauthorized" {
 		t.Errorf("without a token: %s", a.Status)
 	}

@@ -1,18 +1,21 @@
-// Package export writes the messages of a context as a file: HTML and Markdown for people, JSON Lines for programs.
+// Package export writes the messages of a context as a file: HTML and Markdown for people, JSON Lines for programs, and
+// the forms that providers take and other tools keep.
 //
 //	err := export.Branch(ctx, w, c, c.Active(), export.Options{Format: export.HTML})
 //
-// With [Options].Redact, secrets are replaced before a format sees a text: formats take only texts of package redact,
-// which no other package can make. A file holds one message at a time in memory, and for people those that wait for
-// results of tools.
+// With [Options].Redact, secrets are replaced before a format sees a text: formats for people take only texts of package
+// redact, which no other package can make. A file holds one message at a time in memory, and those that wait for results
+// of tools.
 package export
 
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
+	"iter"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -25,16 +28,34 @@ import (
 // Format is a form of file.
 type Format string
 
-// The formats. In HTML and Markdown, thoughts and tool calls with their results are folded. A page in HTML needs no
-// other file: images are inside, and nothing in it runs. JSON Lines has each message verbatim.
+// The formats for reading. Thoughts and tool calls with their results are folded. A page in HTML needs no other file:
+// images are inside, and nothing in it runs.
 const (
 	HTML     Format = "html"
 	Markdown Format = "markdown"
-	JSONL    Format = "jsonl"
+)
+
+// JSONL is JSON Lines: each message verbatim.
+const JSONL Format = "jsonl"
+
+// The forms of providers and other tools. OpenAI and Anthropic are messages that these APIs take, with each tool call
+// followed by its result. ClaudeCode, Codex and ChatGPT are what these tools keep; records of the same tool stay verbatim.
+const (
+	OpenAI     Format = "openai"
+	Anthropic  Format = "anthropic"
+	ClaudeCode Format = "claude-code"
+	Codex      Format = "codex"
+	ChatGPT    Format = "chatgpt"
 )
 
 // Formats are all formats.
-var Formats = []Format{HTML, Markdown, JSONL}
+var Formats = []Format{JSONL, Markdown, HTML, OpenAI, Anthropic, ClaudeCode, Codex, ChatGPT}
+
+// ForPeople reports whether a format is for reading.
+func (f Format) ForPeople() bool { return f == HTML || f == Markdown }
+
+// Redactable reports whether secrets can be replaced in a format.
+func (f Format) Redactable() bool { return f.ForPeople() || f == JSONL }
 
 // The forms of tool calls in HTML and Markdown.
 const (
@@ -54,20 +75,31 @@ type Options struct {
 	// Found is called for each finding, with the message at which the file shows it: nil for the title and names of
 	// branches. It may be nil. [redact.Options].Found is not called.
 	Found func(m *ctxdir.Message, text string, f redact.Finding)
-	// Missing is called by [Branch] and [AllBranches] for each message that is not in the file completely; it may be nil.
+	// Missing is called for each message that is not in the file completely; it may be nil.
 	Missing func(m *ctxdir.Message, err error)
+	// Progress is called before each message; it may be nil.
+	Progress func(m *ctxdir.Message)
+	// Omitted is called at the end, with what the format cannot hold; it may be nil.
+	Omitted func(o Omissions)
 }
 
 // ErrOptions reports options that cannot be used.
 var ErrOptions = errors.New("export: invalid options")
 
-// Writer writes one file: [Writer.Begin], then messages, then [Writer.End].
-type Writer struct {
+// Check reports options that cannot be used, as [ErrOptions].
+func (o Options) Check() error {
+	_, err := newWriter(io.Discard, o)
+	return err
+}
+
+// writer writes one file: begin, then messages, then end.
+type writer struct {
 	w        io.Writer
 	o        Options
 	redactor *redact.Redactor // nil replaces nothing
 	quiet    *redact.Redactor // for what is made of redacted texts
-	format   format
+	format   format           // of files for people, else nil
+	form     form             // of providers and tools, else nil
 	reader   conversation.Reader
 	at       *ctxdir.Message
 }
@@ -80,9 +112,8 @@ type format interface {
 	end() error
 }
 
-// NewWriter returns a Writer to w. It fails with [ErrOptions].
-func NewWriter(w io.Writer, o Options) (*Writer, error) {
-	x := &Writer{w: w, o: o}
+func newWriter(w io.Writer, o Options) (*writer, error) {
+	x := &writer{w: w, o: o, form: newForm(o.Format, w, o.All)}
 	switch o.Tools {
 	case "":
 		x.o.Tools = ToolsFull
@@ -97,7 +128,12 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 		x.format = &markdownFormat{w: w, tools: x.o.Tools}
 	case JSONL:
 	default:
-		return nil, fmt.Errorf("%w: unknown format %q", ErrOptions, o.Format)
+		if x.form == nil {
+			return nil, fmt.Errorf("%w: unknown format %q", ErrOptions, o.Format)
+		}
+		if o.Redact != nil {
+			return nil, fmt.Errorf("%w: %s cannot be redacted", ErrOptions, o.Format)
+		}
 	}
 	if o.Redact != nil {
 		options := *o.Redact
@@ -115,20 +151,20 @@ func NewWriter(w io.Writer, o Options) (*Writer, error) {
 	return x, nil
 }
 
-func (x *Writer) reset() {
+func (x *writer) reset() {
 	x.reader = conversation.Reader{All: x.o.All, Read: true, Show: x.show}
 }
 
-// Begin begins the file of a branch. Without the name of a branch, [Writer.Branch] begins each.
-func (x *Writer) Begin(c *ctxdir.Metadata, branch string) error {
+// begin begins the file of a branch. Without the name of a branch, [writer.branch] begins each.
+func (x *writer) begin(c *ctxdir.Metadata, branch string) error {
 	if x.format == nil {
 		return nil
 	}
 	return x.format.begin(x.redactor.Text(c.Title), c.ID.String(), x.redactor.Text(branch))
 }
 
-// Branch begins the messages of another branch, from a position on: those before it are in the file.
-func (x *Writer) Branch(name string, from int64) error {
+// branch begins the messages of another branch, from a position on: those before it are in the file.
+func (x *writer) branch(name string, from int64) error {
 	if x.format == nil {
 		return nil
 	}
@@ -140,10 +176,20 @@ func (x *Writer) Branch(name string, from int64) error {
 	return x.format.branch(x.redactor.Text(name), from)
 }
 
-// Message adds the next message. missing says why a part of it is not in the file; the file says so, too, if it is for
+// message adds the next message. missing says why a part of it is not in the file; the file says so, too, if it is for
 // people.
-func (x *Writer) Message(ctx context.Context, m *ctxdir.Message) (missing, err error) {
-	if x.format == nil {
+func (x *writer) message(ctx context.Context, m *ctxdir.Message) (missing, err error) {
+	switch {
+	case x.form != nil:
+		l, err := record.Load(ctx, m, record.Full)
+		if err == nil {
+			l, err = l.InMemory(ctx)
+		}
+		if err != nil {
+			return nil, err
+		}
+		return l.Missing, x.form.message(l)
+	case x.format == nil:
 		return x.line(ctx, m)
 	}
 	l, err := record.Load(ctx, m, record.Texts)
@@ -153,8 +199,15 @@ func (x *Writer) Message(ctx context.Context, m *ctxdir.Message) (missing, err e
 	return l.Missing, x.reader.Add(l)
 }
 
-// End ends the file.
-func (x *Writer) End() error {
+// end ends the file.
+func (x *writer) end() error {
+	if x.form != nil {
+		err := x.form.end()
+		if lost := x.form.omitted(); err == nil && lost != (Omissions{}) && x.o.Omitted != nil {
+			x.o.Omitted(lost)
+		}
+		return err
+	}
 	if x.format == nil {
 		return nil
 	}
@@ -165,7 +218,7 @@ func (x *Writer) End() error {
 }
 
 // show writes a turn, after redaction.
-func (x *Writer) show(t *transcript.Turn[*record.Loaded]) error {
+func (x *writer) show(t *transcript.Turn[*record.Loaded]) error {
 	x.at = t.Message.Message
 	is := x.turnOf(t)
 	return x.format.turn(&is)
@@ -173,31 +226,42 @@ func (x *Writer) show(t *transcript.Turn[*record.Loaded]) error {
 
 // Branch writes a branch.
 func Branch(ctx context.Context, w io.Writer, c *ctxdir.Context, b *ctxdir.Branch, o Options) error {
-	x, err := NewWriter(w, o)
+	x, err := newWriter(w, o)
 	if err != nil {
 		return err
 	}
-	if err := x.Begin(c.Metadata(), b.Name()); err != nil {
+	messages := b.Messages(ctx, 0, ctxdir.End)
+	if x.form != nil {
+		return x.conversation(ctx, c, b, messages)
+	}
+	if err := x.begin(c.Metadata(), b.Name()); err != nil {
 		return err
 	}
-	if err := x.messages(ctx, b, 0); err != nil {
+	if err := x.messages(ctx, messages); err != nil {
 		return err
 	}
-	return x.End()
+	return x.end()
 }
 
 // AllBranches writes every branch, each message once: after the first branch, the others from where they leave a branch
-// before. Branches with a kind, such as that of moments, are left out.
+// before. Branches with a kind, such as that of moments, are left out. Of the forms of tools, only that of Claude Code
+// holds several branches: those with records of Claude Code, and the active one.
 func AllBranches(ctx context.Context, w io.Writer, c *ctxdir.Context, o Options) error {
-	x, err := NewWriter(w, o)
+	x, err := newWriter(w, o)
 	if err != nil {
 		return err
+	}
+	switch {
+	case o.Format == ClaudeCode:
+		return x.conversation(ctx, c, c.Active(), sessionMessages(ctx, c))
+	case x.form != nil:
+		return fmt.Errorf("%w: %s holds one branch", ErrOptions, o.Format)
 	}
 	all, err := c.Branches(ctx)
 	if err != nil {
 		return err
 	}
-	if err := x.Begin(c.Metadata(), ""); err != nil {
+	if err := x.begin(c.Metadata(), ""); err != nil {
 		return err
 	}
 	for _, info := range all { // a branch comes after the one that it shares its beginning with
@@ -209,22 +273,50 @@ func AllBranches(ctx context.Context, w io.Writer, c *ctxdir.Context, o Options)
 		if info.From != "" {
 			from = info.Shared
 		}
-		if err := x.Branch(info.Name, from); err != nil {
+		if err := x.branch(info.Name, from); err != nil {
 			return err
 		}
-		if err := x.messages(ctx, b, from); err != nil {
+		if err := x.messages(ctx, b.Messages(ctx, from, ctxdir.End)); err != nil {
 			return err
 		}
 	}
-	return x.End()
+	return x.end()
 }
 
-func (x *Writer) messages(ctx context.Context, b *ctxdir.Branch, from int64) error {
-	for m, err := range b.Messages(ctx, from, ctxdir.End) {
+// conversation writes messages in the form of a provider or a tool, with the system prompt of a branch.
+func (x *writer) conversation(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, messages iter.Seq2[*ctxdir.Message, error]) error {
+	prompt, err := systemPrompt(ctx, b)
+	if err != nil {
+		return err
+	}
+	if err := x.form.begin(c.Metadata(), prompt); err != nil {
+		return err
+	}
+	if err := x.messages(ctx, messages); err != nil {
+		return err
+	}
+	return x.end()
+}
+
+// systemPrompt is the system prompt of a branch, "" if it is blank or no text.
+func systemPrompt(ctx context.Context, b *ctxdir.Branch) (string, error) {
+	value, err := b.SystemPrompt(ctx)
+	var prompt string
+	if err != nil || json.Unmarshal(value, &prompt) != nil || strings.TrimSpace(prompt) == "" {
+		return "", err
+	}
+	return prompt, nil
+}
+
+func (x *writer) messages(ctx context.Context, messages iter.Seq2[*ctxdir.Message, error]) error {
+	for m, err := range messages {
 		if err != nil {
 			return err
 		}
-		missing, err := x.Message(ctx, m)
+		if x.o.Progress != nil {
+			x.o.Progress(m)
+		}
+		missing, err := x.message(ctx, m)
 		if err != nil {
 			return err
 		}
@@ -236,7 +328,7 @@ func (x *Writer) messages(ctx context.Context, b *ctxdir.Branch, from int64) err
 }
 
 // text is a text of a message after redaction. One that is JSON stays JSON.
-func (x *Writer) text(text string) redact.Text {
+func (x *writer) text(text string) redact.Text {
 	if begin := strings.TrimLeft(text, " \t\r\n"); begin != "" && (begin[0] == '{' || begin[0] == '[') {
 		return x.redactor.JSON([]byte(text))
 	}

@@ -61,6 +61,9 @@ func made(t *testing.T) *ctxdir.Context {
 	return c
 }
 
+// redactable are the formats in which secrets can be replaced.
+var redactable = []Format{HTML, Markdown, JSONL}
+
 func written(t *testing.T, write func(ctx context.Context, b *bytes.Buffer) error) string {
 	t.Helper()
 	var b bytes.Buffer
@@ -73,7 +76,7 @@ func written(t *testing.T, write func(ctx context.Context, b *bytes.Buffer) erro
 // TestRedacted: no format has a secret, each has the marks, and what is replaced is reported with its message.
 func TestRedacted(t *testing.T) {
 	c := made(t)
-	for _, f := range Formats {
+	for _, f := range redactable {
 		for _, tools := range []string{ToolsFull, ToolsShort, ToolsNone} {
 			kinds := map[redact.Kind]int{}
 			at := map[int64]bool{}
@@ -152,7 +155,7 @@ func TestSomeKinds(t *testing.T) {
 // TestAllBranches: each message is there once, and no two of a page have the same id.
 func TestAllBranches(t *testing.T) {
 	c := made(t)
-	for _, f := range Formats {
+	for _, f := range redactable {
 		got := written(t, func(ctx context.Context, b *bytes.Buffer) error { return AllBranches(ctx, b, c, Options{Format: f}) })
 		if n := strings.Count(got, "Clone"); n != 1 {
 			t.Errorf("%s: the first message %d times", f, n)
@@ -173,8 +176,9 @@ func TestAllBranches(t *testing.T) {
 func TestOptions(t *testing.T) {
 	for _, o := range []Options{
 		{Format: "pdf"}, {}, {Format: HTML, Tools: "some"}, {Format: JSONL, Redact: &redact.Options{Kinds: []redact.Kind{"x"}}},
+		{Format: OpenAI, Redact: &redact.Options{}},
 	} {
-		if _, err := NewWriter(&bytes.Buffer{}, o); !errors.Is(err, ErrOptions) {
+		if err := o.Check(); !errors.Is(err, ErrOptions) {
 			t.Errorf("%+v: %v", o, err)
 		}
 	}
@@ -196,6 +200,21 @@ func TestOnlyRedactedTexts(t *testing.T) {
 			if !ok && !slices.Contains(free, f.Name) {
 				t.Errorf("%s.%s is a %s", is.Name(), f.Name, f.Type)
 			}
+		}
+	}
+}
+
+// TestFormsOfOneBranch: of the forms of tools, only that of Claude Code takes all branches.
+func TestFormsOfOneBranch(t *testing.T) {
+	c := made(t)
+	for _, f := range []Format{OpenAI, Anthropic, ClaudeCode, Codex, ChatGPT} {
+		var b bytes.Buffer
+		err := AllBranches(t.Context(), &b, c, Options{Format: f})
+		if errors.Is(err, ErrOptions) != (f != ClaudeCode) {
+			t.Errorf("%s: %v", f, err)
+		}
+		if err := Branch(t.Context(), &b, c, c.Active(), Options{Format: f}); err != nil || !strings.Contains(b.String(), "Clone ") {
+			t.Errorf("%s: %v: %s", f, err, b.String())
 		}
 	}
 }

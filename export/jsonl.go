@@ -9,7 +9,7 @@ import (
 )
 
 // line writes a message in JSON Lines. Without redaction it is verbatim, and a large one is read piece by piece.
-func (x *Writer) line(ctx context.Context, m *ctxdir.Message) (missing, err error) {
+func (x *writer) line(ctx context.Context, m *ctxdir.Message) (missing, err error) {
 	if m.Unavailable != nil {
 		return nil, nil
 	}
@@ -28,7 +28,7 @@ func (x *Writer) line(ctx context.Context, m *ctxdir.Message) (missing, err erro
 }
 
 // redactedLine writes a message in which findings are replaced. Binary payloads stay references.
-func (x *Writer) redactedLine(ctx context.Context, m *ctxdir.Message) (missing, err error) {
+func (x *writer) redactedLine(ctx context.Context, m *ctxdir.Message) (missing, err error) {
 	x.at = m
 	l, err := record.Load(ctx, m, record.Texts)
 	if err != nil {

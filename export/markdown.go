@@ -9,8 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/conversation"
-	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/redact"
 	"github.com/ctxdir/ctxdir/transcript"
 )
@@ -21,7 +20,7 @@ type markdownFormat struct {
 	tools string
 }
 
-func oneLine(text redact.Text) string { return record.OneLine(text.String()) }
+func oneLine(text redact.Text) string { return term.OneLine(text.String()) }
 
 func (e *markdownFormat) begin(title redact.Text, id string, branch redact.Text) error {
 	name := ""
@@ -90,7 +89,7 @@ const foldColumns = 160
 
 // summarised is the summary of a call, in one line.
 func summarised(p *part) string {
-	summary := conversation.Shorten(oneLine(p.summary), foldColumns)
+	summary := term.Shorten(oneLine(p.summary), foldColumns)
 	if p.changes {
 		summary += " " + p.changed
 	}

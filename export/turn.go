@@ -36,7 +36,7 @@ type part struct {
 }
 
 // turnOf is a turn after redaction.
-func (x *Writer) turnOf(t *transcript.Turn[*record.Loaded]) turn {
+func (x *writer) turnOf(t *transcript.Turn[*record.Loaded]) turn {
 	m := t.Message
 	is := turn{
 		position: m.Position, voice: t.Voice, speaker: x.redactor.Text(conversation.Speaker(m.Message)), at: m.CreatedAt,
@@ -52,7 +52,7 @@ func (x *Writer) turnOf(t *transcript.Turn[*record.Loaded]) turn {
 	return is
 }
 
-func (x *Writer) partOf(m *record.Loaded, p *transcript.Part) part {
+func (x *writer) partOf(m *record.Loaded, p *transcript.Part) part {
 	is := part{kind: p.Kind, failed: p.Failed}
 	hidden := x.o.Tools == ToolsNone && (p.Kind == transcript.Call || p.Kind == transcript.Result)
 	if hidden {
@@ -70,7 +70,7 @@ func (x *Writer) partOf(m *record.Loaded, p *transcript.Part) part {
 
 // callOf adds what people see of a call. It is made of the redacted arguments, and searched again: what a pattern did not
 // find among them it may find in the summary.
-func (x *Writer) callOf(is *part, p *transcript.Part) {
+func (x *writer) callOf(is *part, p *transcript.Part) {
 	redacted := transcript.Part{Kind: p.Kind, Name: is.name.String(), Text: is.text.String()}
 	is.summary = x.quiet.Text(redacted.Summary())
 	diff := redacted.Diff()
@@ -99,7 +99,7 @@ const (
 var embeddedTypes = map[string]bool{"image/png": true, "image/jpeg": true, "image/gif": true, "image/webp": true}
 
 // imageOf adds the content of an image to a page. An image in which something is replaced is none.
-func (x *Writer) imageOf(is *part, m *record.Loaded, p *transcript.Part) {
+func (x *writer) imageOf(is *part, m *record.Loaded, p *transcript.Part) {
 	f := p.File
 	if x.o.Format != HTML || f == nil || !embeddedTypes[f.MediaType] {
 		return

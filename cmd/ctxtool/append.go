@@ -2,26 +2,17 @@ package main
 
 import (
 	"bytes"
-	"context"
-	"errors"
 	"fmt"
 	"io"
 	"time"
 	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/attach"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
-
-type appendedRecord struct {
-	Record   string `json:"record"`
-	Context  string `json:"context"`
-	Branch   string `json:"branch"`
-	ID       string `json:"id"`
-	Position int64  `json:"position"`
-	Existed  bool   `json:"existed,omitempty"` // it was stored before, with equal content, or its message was lost
-}
 
 type appendFlags struct {
 	branch, role, id string
@@ -114,13 +105,6 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 	}, ctxdir.WithMaxMessage(f.maxMessage))
 }
 
-func positionOption(position int64) []ctxdir.WriteOption {
-	if position < 0 {
-		return nil
-	}
-	return []ctxdir.WriteOption{ctxdir.WithPosition(position)}
-}
-
 // textDraft is a message with the text of the argument, or of stdin.
 func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ctxdir.Draft, err error) {
 	if cmd.Flags().Changed("id") {
@@ -131,7 +115,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	var text string
 	if len(args) > 0 {
 		text = args[0]
-	} else if _, terminal := displayOf(a.stdin); len(f.attach) > 0 && terminal {
+	} else if len(f.attach) > 0 && term.Is(a.stdin) {
 		// A message of attachments needs no text.
 	} else if text, err = a.readText(cmd, f.maxMessage, len(f.attach) > 0); err != nil {
 		return d, err
@@ -141,7 +125,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 	}
 	if len(f.attach) > 0 {
 		id := d.ID
-		if d, err = multipartDraft(f.role, text, f.attach); err != nil {
+		if d, err = attach.Draft(f.role, text, f.attach); err != nil {
 			return d, err
 		}
 		d.ID, d.CreatedAt = id, time.Now().UTC()
@@ -157,7 +141,7 @@ func (a *app) textDraft(cmd *cobra.Command, args []string, f *appendFlags) (d ct
 
 // readText reads all of stdin, without the line break at its end.
 func (a *app) readText(cmd *cobra.Command, limit int64, optional bool) (string, error) {
-	if _, ok := displayOf(a.stdin); ok {
+	if term.Is(a.stdin) {
 		a.note("reading the text from the terminal; end it with Ctrl-D")
 	}
 	var b []byte
@@ -178,23 +162,3 @@ func (a *app) readText(cmd *cobra.Command, limit int64, optional bool) (string, 
 	}
 	return string(b), nil
 }
-
-// interruptible returns when f does, or when ctx ends. Nothing else interrupts a read from a terminal.
-func interruptible(ctx context.Context, f func() error) error {
-	done := make(chan error, 1)
-	go func() { done <- f() }()
-	select {
-	case err := <-done:
-		return err
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-func (a *app) printAppended(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.AppendResult) error {
-	r := appendedRecord{"appended", c.ID().String(), b.Name(), at.ID.String(), at.Position, at.Existed}
-	return a.result(r, "%s", at.ID)
-}
-
-// errStdoutClosed ends an append whose ids nobody can read.
-var errStdoutClosed = errors.New("stdout was closed: the rest of the input was not stored")

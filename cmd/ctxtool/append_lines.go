@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/message"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
@@ -50,9 +51,9 @@ func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	case q.err != nil:
 		return fmt.Errorf("cannot read stdin: %w", q.err)
 	}
-	a.detail("stored %s", count(l.stored, "message"))
+	a.detail("stored %s", term.Count(l.stored, "message"))
 	if l.rejected > 0 {
-		return problems("", "failed to store %d of %s", l.rejected, count(l.rejected+l.stored, "line"))
+		return problems("", "failed to store %d of %s", l.rejected, term.Count(l.rejected+l.stored, "line"))
 	}
 	return nil
 }
@@ -100,7 +101,7 @@ func isMessageFault(err error) bool {
 
 // inputLost turns a closed stdout into a failure. Other verbs end quietly, but here input is lost.
 func inputLost(err error) error {
-	if readerLeft(err) {
+	if term.ReaderLeft(err) {
 		return errStdoutClosed
 	}
 	return err
@@ -180,3 +181,6 @@ func stringMember(key string, v jsontext.Value, into *string) error {
 	}
 	return nil
 }
+
+// errStdoutClosed ends an append whose ids nobody can read.
+var errStdoutClosed = errors.New("stdout was closed: the rest of the input was not stored")

@@ -3,23 +3,12 @@ package main
 import (
 	"cmp"
 	"context"
-	"fmt"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
-
-// rewriteRecord is a context whose messages archive, unarchive or externalise rewrote.
-type rewriteRecord struct {
-	Record   string `json:"record"`
-	Context  string `json:"context"`
-	Messages int64  `json:"messages"`
-	Before   int64  `json:"bytes_before"`
-	After    int64  `json:"bytes_after"`
-	Stayed   int64  `json:"stayed,omitempty"`
-	DryRun   bool   `json:"dry_run,omitempty"`
-}
 
 // archiveAge is the default age of messages to archive.
 const archiveAge = 180 * 24 * time.Hour
@@ -88,8 +77,8 @@ func (a *app) unarchiveCmd() *cobra.Command {
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 			bar := a.newProgress("Unarchiving")
-			done, err := c.Admin().Unarchive(ctx, func(done, all int64) { bar.steps("messages", done, all) })
-			bar.clear()
+			done, err := c.Admin().Unarchive(ctx, func(done, all int64) { bar.Steps("messages", done, all) })
+			bar.Clear()
 			if err != nil {
 				return err
 			}
@@ -110,17 +99,17 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 	}
 	bar := a.newProgress("Archiving")
 	if !several {
-		o.Progress = func(done, all int64) { bar.steps("messages", done, all) }
+		o.Progress = func(done, all int64) { bar.Steps("messages", done, all) }
 	}
 	processed, failed := 0, 0
 	short := shortIDsIn(s)
 	var sum ctxdir.ArchiveResult
-	bar.contexts(processed, all)
+	bar.Items("contexts", processed, all)
 	print := func(done ctxdir.ArchiveResult) error {
-		bar.clear()
+		bar.Clear()
 		processed++
 		sum.Messages, sum.Before, sum.After = sum.Messages+done.Messages, sum.Before+done.Before, sum.After+done.After
-		defer bar.contexts(processed, all)
+		defer bar.Items("contexts", processed, all)
 		switch {
 		case !several:
 			return a.archived("archived", "", done)
@@ -133,26 +122,26 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		var stopped error
 		if several {
 			o.Failed = func(err error) {
-				bar.clear()
+				bar.Clear()
 				if ctx.Err() != nil {
 					stopped = err
 					return
 				}
 				processed, failed = processed+1, failed+1
 				a.warnOf(err)
-				bar.contexts(processed, all)
+				bar.Items("contexts", processed, all)
 			}
 		}
 		o.Report = report
 		_, err := s.Archive(ctx, o)
 		return cmp.Or(err, stopped)
 	})
-	bar.clear()
+	bar.Clear()
 	if err != nil {
 		return err
 	}
 	if several {
-		a.note("%s %s in %s", a.didArchive("archived"), sizeChange(sum), count(processed, "context"))
+		a.note("%s %s in %s", a.didArchive("archived"), sizeChange(sum), term.Count(processed, "context"))
 	}
 	return failures("archive", failed, processed)
 }
@@ -163,7 +152,7 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
 	if err := a.result(r, "%s%s %s", name, a.didArchive(record), sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}
-	a.note("%sleft the files of %s: edited by hand or damaged; run \"ctxtool check\" for details", name, count(done.Stayed, "message"))
+	a.note("%sleft the files of %s: edited by hand or damaged; run \"ctxtool check\" for details", name, term.Count(done.Stayed, "message"))
 	return nil
 }
 
@@ -173,17 +162,4 @@ func (a *app) didArchive(record string) string {
 		return "would archive"
 	}
 	return record
-}
-
-// sizeChange is a number of messages, and their size before and after. A dry run of archive does not know the size after,
-// and unarchive makes files beside what is there.
-func sizeChange(r ctxdir.ArchiveResult) string {
-	text := count(r.Messages, "message")
-	switch {
-	case r.Messages > 0 && (r.Before == 0 || r.After == 0):
-		text += " (" + humanSize(r.Before+r.After) + ")"
-	case r.Messages > 0:
-		text += fmt.Sprintf(" (%s before, %s after)", humanSize(r.Before), humanSize(r.After))
-	}
-	return text
 }

@@ -4,26 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/moment"
-	"github.com/google/uuid"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
-
-type branchRecord struct {
-	record.Branch
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-func branchRow(b ctxdir.BranchInfo) branchRecord {
-	r := branchRecord{Branch: record.OfBranch(b)}
-	r.Record = "branch"
-	return r
-}
 
 func (a *app) branchCmd() *cobra.Command {
 	cmd := &cobra.Command{
@@ -75,34 +61,6 @@ func (a *app) printBranch(ctx context.Context, c *ctxdir.Context, name string) e
 	return a.printBranches([]ctxdir.BranchInfo{info})
 }
 
-func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
-	t := table{head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, right: []int{2, 3}, shrink: []int{4, 1}, names: []int{1, 4}}
-	for _, b := range branches {
-		mark, from := "", ""
-		if b.Active {
-			mark = "*"
-		}
-		if b.Parent != "" {
-			from = forkPoint(b)
-		}
-		t.add(branchRow(b), mark, b.Name, humanCount(b.Messages), humanSize(b.Bytes), from)
-		if b.Active {
-			t.style(0, boldGreen)
-			t.style(1, boldGreen)
-		}
-	}
-	return a.printTable(&t)
-}
-
-// forkPoint says where a branch begins on its parent, which may be a line that no branch has any more.
-func forkPoint(b ctxdir.BranchInfo) string {
-	parent := oneLine(b.Parent)
-	if id, err := uuid.Parse(parent); err == nil {
-		parent = "line …" + endOf(id)
-	}
-	return fmt.Sprintf("%s at %s", parent, humanCount(b.Base))
-}
-
 func (a *app) branchLsCmd() *cobra.Command {
 	all := false
 	cmd := a.branchVerb(cobra.Command{
@@ -126,11 +84,6 @@ func (a *app) branchLsCmd() *cobra.Command {
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	cmd.Flags().BoolVar(&all, "all", false, "list branches with a kind, too")
 	return cmd
-}
-
-// ofConversation returns the branches without a kind.
-func ofConversation(all []ctxdir.BranchInfo) []ctxdir.BranchInfo {
-	return slices.DeleteFunc(all, func(b ctxdir.BranchInfo) bool { return !b.Active && moment.BranchKind(b.Extra) != "" })
 }
 
 func (a *app) branchNewCmd() *cobra.Command {
@@ -186,7 +139,7 @@ change the active branch.`,
 // nameError turns an error about the name of a branch into a usage error.
 func nameError(name string, err error) error {
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return badArgument("", "branch name %q: %v", shorten(name, 60), cause(err))
+		return badArgument("", "branch name %q: %v", term.Shorten(name, 60), cause(err))
 	}
 	return err
 }
@@ -324,11 +277,11 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, count(info.Messages, "message"))
+		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, term.Count(info.Messages, "message"))
 		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {
-		a.note("would rewind branch %q from %s to %s", info.Name, count(info.Messages, "message"), humanCount(to))
+		a.note("would rewind branch %q from %s to %s", info.Name, term.Count(info.Messages, "message"), term.Number(to))
 		return nil
 	}
 	r := branchRow(info)

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -37,7 +38,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 	found, unrepairable := 0, 0
 	for f, err := range s.Check(ctx, o) {
 		if err != nil {
-			v.bar.clear()
+			v.bar.Clear()
 			return err
 		}
 		if f.Severity != "info" {
@@ -52,12 +53,13 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 			return err
 		}
 	}
-	if err := v.end("checked %s in %s", count(v.last.Messages, "message"), count(v.last.Contexts, "context")); err != nil || found == 0 {
+	err := v.end("checked %s in %s", term.Count(v.last.Messages, "message"), term.Count(v.last.Contexts, "context"))
+	if err != nil || found == 0 {
 		return err
 	}
 	advice := `run "ctxtool repair --dry-run" to see what repair would do`
 	if unrepairable == found {
 		advice = "legacy contexts cannot be repaired"
 	}
-	return problems(advice, "found %s", count(found, "problem"))
+	return problems(advice, "found %s", term.Count(found, "problem"))
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/dustin/go-humanize"
 )
 
@@ -51,7 +52,7 @@ func sizeText(n int64) string {
 	if n%1_000_000 == 0 {
 		return humanize.Bytes(uint64(n))
 	}
-	return humanSize(n)
+	return term.Size(n)
 }
 
 // durationSetting is a time; 0 counts as ifZero.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -42,9 +43,7 @@ func (a *app) asks() bool { return !a.yes && !a.dryRun && !a.json && a.asksOnTer
 
 // asksOnTerminal reports whether a person can see a question and answer it.
 func (a *app) asksOnTerminal() bool {
-	_, in := displayOf(a.stdin)
-	_, seen := displayOf(a.stderr)
-	return in && seen
+	return term.Is(a.stdin) && term.Is(a.stderr)
 }
 
 // confirm asks a person whether to do something, if the verb asks at all. Any answer but yes ends the verb.
@@ -66,13 +65,25 @@ func (a *app) ask(ctx context.Context, question string) (yes bool, err error) {
 		return false, err
 	}
 	if f, ok := a.stdin.(*os.File); ok {
-		discardTyped(f)
+		term.DiscardTyped(f)
 	}
-	fmt.Fprintf(a.stderr, "%s [y/N] ", oneLine(question))
+	fmt.Fprintf(a.stderr, "%s [y/N] ", term.OneLine(question))
 	answer := ""
 	err = interruptible(ctx, func() error {
 		answer, _ = bufio.NewReader(a.stdin).ReadString('\n')
 		return nil
 	})
 	return slices.Contains([]string{"y", "yes"}, strings.ToLower(strings.TrimSpace(answer))), err
+}
+
+// interruptible returns when f does, or when ctx ends. Nothing else interrupts a read from a terminal.
+func interruptible(ctx context.Context, f func() error) error {
+	done := make(chan error, 1)
+	go func() { done <- f() }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -183,9 +184,9 @@ func (a *app) explain(done *assemble.Assembly) {
 		if it.Kind == assemble.File {
 			where += " " + it.Text
 		}
-		a.note("%-8s %5d  %s: %s", it.Kind, it.Tokens, oneLine(where), oneLine(it.Why))
+		a.note("%-8s %5d  %s: %s", it.Kind, it.Tokens, term.OneLine(where), term.OneLine(it.Why))
 	}
 	for _, l := range done.LeftOut {
-		a.note("left out: %s (%s)", count(l.Items, string(l.Kind)), l.Reason)
+		a.note("left out: %s (%s)", term.Count(l.Items, string(l.Kind)), l.Reason)
 	}
 }

@@ -2,8 +2,10 @@ package main
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -37,9 +39,9 @@ func eachContext[T any](
 		if err := ctx.Err(); err != nil {
 			return failed, err
 		}
-		bar.contexts(i, len(ids))
+		bar.Items("contexts", i, len(ids))
 		result, err := do(id)
-		bar.clear()
+		bar.Clear()
 		switch {
 		case err == nil:
 			if err := print(id, result); err != nil {
@@ -60,5 +62,19 @@ func failures(verb string, failed, all int) error {
 	if failed == 0 {
 		return nil
 	}
-	return problems("", "failed to %s %d of %s", verb, failed, count(all, "context"))
+	return problems("", "failed to %s %d of %s", verb, failed, term.Count(all, "context"))
+}
+
+// describe is the beginning of a context's id, and its title if it has one.
+func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
+	title := ""
+	_ = withOpen(ctx, s, id, func(c *ctxdir.Context) error { // a damaged context has no title
+		title = c.Summary().Title
+		return nil
+	})
+	short := shortIDsIn(s).of(id)
+	if title == "" {
+		return short
+	}
+	return fmt.Sprintf("%s, %q,", short, term.Shorten(term.OneLine(title), 60))
 }

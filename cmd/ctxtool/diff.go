@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -78,7 +79,8 @@ func (a *app) diff(ctx context.Context, c *ctxdir.Context, f *showFlags, left, r
 	r.Common = min(sharedBy(all, order, i, j), all[i].Messages, all[j].Messages)
 	r.Left, r.Right = all[i].Messages-r.Common, all[j].Messages-r.Common
 	a.page()
-	if err := a.result(r, "%s and %s share their first %s.", oneLine(left), oneLine(right), count(r.Common, "message")); err != nil {
+	shared := term.Count(r.Common, "message")
+	if err := a.result(r, "%s and %s share their first %s.", term.OneLine(left), term.OneLine(right), shared); err != nil {
 		return err
 	}
 	var lacks incompleteCount
@@ -99,11 +101,11 @@ func (a *app) diffPart(
 	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, f *showFlags, common, n int64, lacks *incompleteCount,
 ) error {
 	if !a.json {
-		head := fmt.Sprintf("%s: %s more", oneLine(b.Name()), count(n, "message"))
+		head := fmt.Sprintf("%s: %s more", term.OneLine(b.Name()), term.Count(n, "message"))
 		if n == 0 {
-			head = oneLine(b.Name()) + ": no more messages"
+			head = term.OneLine(b.Name()) + ": no more messages"
 		}
-		if err := a.printf("\n%s\n", a.colours(a.out.w).paint(bold, "═══ "+head)); err != nil || n == 0 {
+		if err := a.printf("\n%s\n", a.out.Colours().Paint(term.Bold, "═══ "+head)); err != nil || n == 0 {
 			return err
 		}
 		if err := a.printf("\n"); err != nil {

@@ -4,10 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -74,13 +74,13 @@ func (a *app) diagnose(ctx context.Context) ([]place.Finding, error) {
 	default:
 		found = []place.Finding{openFailure(err)}
 	}
-	more, err := examineFolder(path, contexts.contexts)
+	more, err := place.Examine(path, contexts.contexts)
 	if err != nil {
 		return nil, err
 	}
 	found = append(found, more...)
 	if s != nil {
-		found = append(found, stagingFindings(path)...)
+		found = append(found, place.Staging(path)...)
 		found = append(found, collectionFinding(s, contexts.contexts))
 	}
 	return found, nil
@@ -96,31 +96,6 @@ func openFailure(err error) place.Finding {
 		x.Kind = kindFormat
 	}
 	return x
-}
-
-// examineFolder checks the folder of a store with so many contexts.
-func examineFolder(path string, contexts int) ([]place.Finding, error) {
-	facts, err := place.Look(path)
-	if err != nil {
-		return nil, err
-	}
-	found := facts.Findings(contexts)
-	apart, err := place.Apart(path)
-	if err != nil {
-		return nil, err
-	}
-	for _, name := range apart {
-		found = append(found, place.Finding{
-			Kind: place.KindLayout, Severity: place.Warning, Path: name, Hint: "keep the whole store on one file system",
-			Detail: "on another file system: files cannot be moved into or out of it",
-		})
-	}
-	staging := filepath.Join(path, "staging")
-	if !isFolder(staging) {
-		staging = path
-	}
-	found = append(found, place.Try(staging)...)
-	return append(found, lockFindings(filepath.Join(path, "locks"), facts.Device)...), nil
 }
 
 // diagnosis prints findings.
@@ -142,20 +117,20 @@ func (a *app) diagnosis(found []place.Finding) error {
 		}
 	}
 	if sum.Problems > 0 {
-		return problems("", "found %s", count(sum.Problems, "problem"))
+		return problems("", "found %s", term.Count(sum.Problems, "problem"))
 	}
 	return nil
 }
 
 // findingLines is a finding for people: a line, and a second one with the hint.
 func findingLines(f place.Finding) string {
-	detail := oneLine(f.Detail)
+	detail := term.OneLine(f.Detail)
 	if f.Path != "" {
-		detail = oneLine(f.Path) + ": " + detail
+		detail = term.OneLine(f.Path) + ": " + detail
 	}
 	s := fmt.Sprintf("%-7s  %-11s  %s", f.Severity, f.Kind, detail)
 	if f.Hint != "" {
-		s += fmt.Sprintf("\n%22s%s", "", oneLine(f.Hint))
+		s += fmt.Sprintf("\n%22s%s", "", term.OneLine(f.Hint))
 	}
 	return s
 }

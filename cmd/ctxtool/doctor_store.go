@@ -4,13 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -20,7 +19,6 @@ const (
 	kindFormat     place.Kind = "format"
 	kindContexts   place.Kind = "contexts"
 	kindLegacy     place.Kind = "legacy"
-	kindStaging    place.Kind = "staging"
 	kindCollection place.Kind = "collection"
 )
 
@@ -80,7 +78,7 @@ func newerContext(id uuid.UUID) place.Finding {
 }
 
 func (k *contextSurvey) findings() []place.Finding {
-	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: count(k.contexts, "context")}
+	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: term.Count(k.contexts, "context")}
 	if k.failing > 0 {
 		x.Severity, x.Hint = place.Warning, `run "ctxtool check" for details, and "ctxtool repair" to repair`
 		x.Detail = fmt.Sprintf("found problems in %d of %s", k.failing, x.Detail)
@@ -89,7 +87,7 @@ func (k *contextSurvey) findings() []place.Finding {
 	if k.legacy > 0 {
 		found = append(found, place.Finding{
 			Kind: kindLegacy, Severity: place.Info, Hint: `run "ctxtool migrate" on the store to migrate all at once`,
-			Detail: count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
+			Detail: term.Count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
 		})
 	}
 	if !k.ahead.IsZero() {
@@ -97,65 +95,6 @@ func (k *contextSurvey) findings() []place.Finding {
 			Kind: place.KindClock, Severity: place.Warning, Hint: "set the clock",
 			Detail: fmt.Sprintf("a context changed at %s, in the future: the clock is or was wrong", k.ahead.UTC().Format(time.RFC3339)),
 		})
-	}
-	return found
-}
-
-// lockFindings lists the holders of locks. Lock files without a holder are normal: they are never removed.
-func lockFindings(dir, device string) []place.Finding {
-	holders, err := place.Holders(dir, device)
-	if err != nil {
-		return nil // unsupported here, or no locks yet
-	}
-	var found []place.Finding
-	for _, h := range holders {
-		found = append(found, lockHeld(h))
-	}
-	return found
-}
-
-func lockHeld(h place.Holder) place.Finding {
-	x := place.Finding{
-		Kind:     place.KindLock,
-		Severity: place.Info,
-		Path:     "locks/" + h.Name,
-		Detail:   fmt.Sprintf("held by process %d", h.Process),
-	}
-	if h.Process == 0 {
-		x.Severity, x.Hint = place.Warning, `"fuser" shows the processes that have the file open`
-		x.Detail = "held by a hidden process: it runs in another container, or it ended and left the lock to a child"
-	}
-	return x
-}
-
-// stagingFindings reports the contents of staging/.
-func stagingFindings(path string) []place.Finding {
-	entries, err := os.ReadDir(filepath.Join(path, "staging"))
-	if err != nil {
-		return nil // created on demand
-	}
-	contexts, unknown := 0, 0
-	for _, e := range entries {
-		if _, err := uuid.Parse(strings.TrimSuffix(e.Name(), ".ready")); err == nil && e.IsDir() {
-			contexts++
-		} else {
-			unknown++
-		}
-	}
-	var found []place.Finding
-	if contexts > 0 {
-		found = append(found, place.Finding{
-			Kind: kindStaging, Severity: place.Info, Path: "staging",
-			Detail: count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
-		})
-	}
-	if unknown > 0 {
-		found = append(found, place.Finding{
-			Kind: kindStaging, Severity: place.Info, Path: "staging", Detail: count(unknown, "unknown file") + ": safe to remove",
-		})
-	}
-	if found == nil {
-		found = []place.Finding{{Kind: kindStaging, Severity: place.OK, Detail: "no leftovers"}}
 	}
 	return found
 }
@@ -175,7 +114,7 @@ func collectionFinding(s *ctxdir.Store, contexts int) place.Finding {
 		x.Severity, x.Hint = place.Info, `run "ctxtool gc" to collect garbage`
 		fallthrough
 	default:
-		x.Detail = "last collected " + humanTime(last)
+		x.Detail = "last collected " + term.Ago(last)
 	}
 	return x
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
+	"github.com/ctxdir/ctxdir/internal/term"
 )
 
 // TestDiagnosis: a warning or an error fails the verb, an info does not.
@@ -40,7 +41,7 @@ func TestDiagnosis(t *testing.T) {
 	}
 	for _, test := range tests {
 		var text, lines strings.Builder
-		forPeople, forPrograms := &app{out: newOutput(&text)}, &app{out: newOutput(&lines), json: true}
+		forPeople, forPrograms := &app{out: term.NewOutput(&text, term.NoColours)}, &app{out: term.NewOutput(&lines, term.NoColours), json: true}
 		for _, a := range []*app{forPeople, forPrograms} {
 			err := a.diagnosis(test.found)
 			if got := errorText(err); got != test.err || exitCode(t.Context(), err) == exitProblems != (test.err != "") {
@@ -83,16 +84,6 @@ func TestContextSurvey(t *testing.T) {
 		if x := found[len(found)-1]; x.Kind != test.kind || x.Severity != test.want || !strings.Contains(x.Detail, test.says) {
 			t.Errorf("%+v: %+v", test.survey, x)
 		}
-	}
-}
-
-func TestLockHeld(t *testing.T) {
-	x := lockHeld(place.Holder{Name: "gc", Process: 4711})
-	if x.Severity != place.Info || x.Path != "locks/gc" || x.Detail != "held by process 4711" {
-		t.Errorf("%+v", x)
-	}
-	if x := lockHeld(place.Holder{Name: "gc"}); x.Severity != place.Warning || !strings.Contains(x.Detail, "hidden process") || x.Hint == "" {
-		t.Errorf("%+v", x)
 	}
 }
 

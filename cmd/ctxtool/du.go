@@ -7,6 +7,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/disk"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -66,32 +67,32 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) 
 	if err != nil {
 		return err
 	}
-	t := table{head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, right: []int{0, 1}, shrink: []int{3}}
+	t := term.Table{Head: []string{"SIZE", "MESSAGES", "CONTEXT", "TITLE"}, Right: []int{0, 1}, Shrink: []int{3}}
 	report := disk.NewReport(s.Info().Path)
 	short := shortIDsIn(s)
 	var bytes, messages int64
 	for _, sum := range all {
-		row := []string{humanSize(sum.Bytes), humanCount(sum.Messages), short.of(sum.ID), sum.Title}
+		row := []string{term.Size(sum.Bytes), term.Number(sum.Messages), short.of(sum.ID), sum.Title}
 		r := sizeOf(sum)
 		if !apparent {
 			use, err := report.Context(ctx, sum.ID)
 			if err != nil {
 				return err
 			}
-			r.Disk, row = &use, slices.Insert(row, 1, humanSize(use))
+			r.Disk, row = &use, slices.Insert(row, 1, term.Size(use))
 		}
-		t.add(r, row...)
+		t.Add(r, row...)
 		bytes, messages = bytes+sum.Bytes, messages+sum.Messages
 	}
-	row := []string{humanSize(bytes), humanCount(messages), "total", ""}
+	row := []string{term.Size(bytes), term.Number(messages), "total", ""}
 	if !apparent {
 		if err := report.Store(ctx); err != nil {
 			return err
 		}
-		t.head, t.right, t.shrink = slices.Insert(t.head, 1, "DISK"), []int{0, 1, 2}, []int{4}
-		row = slices.Insert(row, 1, humanSize(report.Total().Disk))
+		t.Head, t.Right, t.Shrink = slices.Insert(t.Head, 1, "DISK"), []int{0, 1, 2}, []int{4}
+		row = slices.Insert(row, 1, term.Size(report.Total().Disk))
 	}
-	t.add(nil, row...)
+	t.Add(nil, row...)
 	if err := a.printTable(&t); err != nil {
 		return err
 	}
@@ -131,18 +132,18 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 		}
 		whole.Disk = &use
 	}
-	t := table{head: []string{"SIZE", "MESSAGES", "BRANCH"}, right: []int{0, 1}, shrink: []int{2}, names: []int{2}}
+	t := term.Table{Head: []string{"SIZE", "MESSAGES", "BRANCH"}, Right: []int{0, 1}, Shrink: []int{2}, Names: []int{2}}
 	for _, b := range branches {
 		r := record.OfBranchSize(c, b)
 		r.Record = "size"
-		t.add(r, humanSize(b.Bytes), humanCount(b.Messages), b.Name)
+		t.Add(r, term.Size(b.Bytes), term.Number(b.Messages), b.Name)
 	}
-	t.add(whole, humanSize(sum.Bytes), humanCount(sum.Messages), "whole context")
+	t.Add(whole, term.Size(sum.Bytes), term.Number(sum.Messages), "whole context")
 	if sum.Archived > 0 {
-		t.add(nil, humanSize(sum.Archived), "", "archived, before compression")
+		t.Add(nil, term.Size(sum.Archived), "", "archived, before compression")
 	}
 	if blobs > 0 {
-		t.add(nil, humanSize(blobs), "", "blobs, which other contexts may share")
+		t.Add(nil, term.Size(blobs), "", "blobs, which other contexts may share")
 	}
 	if err := a.printTable(&t); err != nil {
 		return err
@@ -157,10 +158,10 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 
 // printDisk prints a table by kind of file, and the estimate. context is "" for the store.
 func (a *app) printDisk(ctx context.Context, d *disk.Report, context string) error {
-	t := table{head: []string{"SIZE", "DISK", "FILES", "KIND"}, right: []int{0, 1, 2}}
+	t := term.Table{Head: []string{"SIZE", "DISK", "FILES", "KIND"}, Right: []int{0, 1, 2}}
 	for _, kind := range disk.Kinds {
 		if u := d.OfKind(kind); u.Disk > 0 {
-			t.add(diskRecord{"disk", context, kind, u}, humanSize(u.Bytes), humanSize(u.Disk), humanCount(u.Files), kind)
+			t.Add(diskRecord{"disk", context, kind, u}, term.Size(u.Bytes), term.Size(u.Disk), term.Number(u.Files), kind)
 		}
 	}
 	if !a.json {
@@ -178,5 +179,5 @@ func (a *app) printDisk(ctx context.Context, d *disk.Report, context string) err
 	if freed == 0 {
 		return nil
 	}
-	return a.printf("\nArchiving every message would free about %s.\n", humanSize(freed))
+	return a.printf("\nArchiving every message would free about %s.\n", term.Size(freed))
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -75,7 +76,7 @@ does not remove, foreign files in the store that contain a message, such as a co
 						return err
 					}
 				}
-				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", count(len(ids), "message"),
+				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", term.Count(len(ids), "message"),
 					describe(cmd.Context(), s, c)); err != nil {
 					return err
 				}
@@ -90,34 +91,6 @@ does not remove, foreign files in the store that contain a message, such as a co
 	return cmd
 }
 
-// idsOf returns the ids of messages, each once. It opens the context only if they are not all there.
-func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, refs []messageRef) (ids []uuid.UUID, err error) {
-	add := func(id uuid.UUID) {
-		if !slices.Contains(ids, id) {
-			ids = append(ids, id)
-		}
-	}
-	if !slices.ContainsFunc(refs, func(r messageRef) bool { return r.id == uuid.Nil }) && branch == "" {
-		for _, r := range refs {
-			add(r.id)
-		}
-		return ids, nil
-	}
-	return ids, withOpen(ctx, s, id, func(c *ctxdir.Context) error {
-		b, err := branchOf(c, branch)
-		for i := range refs {
-			if err != nil {
-				return err
-			}
-			var id uuid.UUID
-			if id, err = refs[i].idOf(ctx, c, b); err == nil {
-				add(id)
-			}
-		}
-		return err
-	})
-}
-
 // eraseLimits lists what an erase cannot remove.
 const eraseLimits = "not reached: copies in git, exports, backups, snapshots and migrated files (.old), disk blocks that are not yet " +
 	"overwritten, and system prompts, other contexts, and titles that a tool or a person wrote, if they repeat the message"
@@ -125,7 +98,7 @@ const eraseLimits = "not reached: copies in git, exports, backups, snapshots and
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
 	print := func(e ctxdir.Erased) error {
 		if e.Problem != nil {
-			why := oneLine(cause(e.Problem).Error())
+			why := term.OneLine(cause(e.Problem).Error())
 			if a.json {
 				return a.record(unexaminedRecord{"unexamined", c.String(), e.Message.String(), why, a.dryRun})
 			}
@@ -140,7 +113,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		if e.With != uuid.Nil {
 			with = ", goes with " + e.With.String()
 		}
-		return a.result(r, "%s  %s  %s%s", e.Path, humanSize(e.Bytes), e.Reason, with)
+		return a.result(r, "%s  %s  %s%s", e.Path, term.Size(e.Bytes), e.Reason, with)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Erased)) error {
 		o.Report = report
@@ -148,7 +121,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		return err
 	})
 	if err == nil && a.dryRun && !a.json {
-		a.note("would erase %s", count(len(ids), "message"))
+		a.note("would erase %s", term.Count(len(ids), "message"))
 	}
 	if err == nil {
 		a.note(eraseLimits)

@@ -5,10 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"strings"
-	"syscall"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -50,23 +50,11 @@ func problems(hint, format string, args ...any) *verbError {
 // errHelp ends a command that showed its help instead of running.
 var errHelp = errors.New("a verb is missing")
 
-// errOutput marks an error of writing to stdout.
-type errOutput struct{ err error }
-
-func (e errOutput) Error() string { return "cannot write the output: " + e.err.Error() }
-func (e errOutput) Unwrap() error { return e.err }
-
-// readerLeft reports whether the reader of stdout is gone, as in "ctxtool show … | head".
-func readerLeft(err error) bool {
-	var out errOutput
-	return errors.As(err, &out) && errors.Is(out.err, syscall.EPIPE)
-}
-
 // exitCode is the one place that maps errors to exit statuses.
 func exitCode(ctx context.Context, err error) int {
 	var verb *verbError
 	switch {
-	case err == nil || readerLeft(err):
+	case err == nil || term.ReaderLeft(err):
 		return exitOK
 	case errors.As(err, &verb):
 		return verb.status
@@ -102,9 +90,7 @@ func (a *app) finish(ctx context.Context, err error) int {
 	case errors.Is(err, errHelp) && !a.json, code == exitInterrupted && a.silent:
 		return code
 	case code == exitInterrupted:
-		if _, ok := displayOf(a.stderr); ok && !a.dumb() {
-			fmt.Fprint(a.stderr, eraseLine) // the ^C of the terminal, or a progress bar
-		}
+		term.EraseLine(a.stderr, a.env) // the ^C of the terminal, or a progress bar
 		a.fail(errorRecord{Code: code, Error: "interrupted"})
 		return code
 	}
@@ -128,8 +114,8 @@ func (a *app) fail(rec errorRecord) {
 	if a.json {
 		rec.Record = "error"
 		line := append(record.Encode(rec), '\n')
-		if _, ok := displayOf(a.stderr); ok {
-			line = (&sanitiser{json: true}).shown(line)
+		if term.Is(a.stderr) {
+			line = (&term.Sanitiser{JSON: true}).Shown(line)
 		}
 		_, _ = a.stderr.Write(line)
 		return
@@ -152,9 +138,10 @@ func (a *app) fail(rec errorRecord) {
 			fmt.Fprintf(&b, " and %d more", n-maxMatches)
 		}
 	}
-	line := a.colours(a.stderr).paint(boldRed, "ctxtool:") + oneLine(b.String())
+	colours := term.Colours(a.stderr, a.env)
+	line := colours.Paint(term.BoldRed, "ctxtool:") + term.OneLine(b.String())
 	if rec.Hint != "" {
-		line += a.colours(a.stderr).paint(dim, " ("+oneLine(rec.Hint)+")")
+		line += colours.Paint(term.Dim, " ("+term.OneLine(rec.Hint)+")")
 	}
 	fmt.Fprintln(a.stderr, line)
 }

@@ -1,68 +1,35 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"iter"
-	"os"
-	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/export"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/redact"
 	"github.com/spf13/cobra"
 )
 
-// exporter writes a branch in one format.
-type exporter interface {
-	begin(c *ctxdir.Metadata, branch string) error
-	message(ctx context.Context, m *record.Loaded) error
-	end() error
-	omitted() omissions // what the format cannot hold
-}
-
-// reading says what exports for people show, and what they and JSON Lines replace.
-type reading struct {
-	all    bool   // bookkeeping of agent tools, too
-	tools  string // tool calls and results: toolsNone, toolsShort or toolsFull
-	redact bool
-	words  []string            // to replace
-	found  map[redact.Kind]int // what was replaced
-}
-
-// exportFormat makes exporters.
-type exportFormat struct {
-	forPeople bool
-	files     bool // of package export: it reads messages itself, and can replace secrets
-	exporter  func(w io.Writer, read reading) (exporter, error)
-}
-
-var exportFormats = map[string]exportFormat{
-	"jsonl":       {false, true, fileExporter(export.JSONL)},
-	"openai":      {false, false, other(newOpenAI)},
-	"anthropic":   {false, false, other(newAnthropic)},
-	"claude-code": {false, false, other(newClaude)},
-	"codex":       {false, false, other(newCodex)},
-	"chatgpt":     {false, false, other(newChatGPT)},
-	"markdown":    {true, true, fileExporter(export.Markdown)},
-	"html":        {true, true, fileExporter(export.HTML)},
-}
-
-func other(make func(w io.Writer, read reading) exporter) func(w io.Writer, read reading) (exporter, error) {
-	return func(w io.Writer, read reading) (exporter, error) { return make(w, read), nil }
-}
-
-var exportFormatNames = []string{"jsonl", "markdown", "html", "openai", "anthropic", "claude-code", "codex", "chatgpt"}
+// exportFormats are the names of the formats.
+var exportFormats = func() (names []string) {
+	for _, f := range export.Formats {
+		names = append(names, string(f))
+	}
+	return names
+}()
 
 func (a *app) exportCmd() *cobra.Command {
 	var branch, name, path string
-	read := reading{found: map[redact.Kind]int{}}
+	var redacts bool
+	var words []string
+	var o export.Options
 	cmd := &cobra.Command{
 		Use:   "export CONTEXT",
 		Short: "Export the messages of a branch",
@@ -87,112 +54,87 @@ Without --branch, an imported session of Claude Code is written with all its bra
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			format, ok := exportFormats[name]
-			if !ok {
-				return usage(cmd, "--format: unknown format %q; use one of: %s", name, strings.Join(exportFormatNames, ", "))
-			}
-			if read.tools != toolsNone && read.tools != toolsShort && read.tools != toolsFull {
-				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", read.tools, toolsNone, toolsShort, toolsFull)
-			}
-			if read.redact = read.redact || len(read.words) > 0; read.redact && !format.files {
+			o.Format = export.Format(name)
+			switch redacts = redacts || len(words) > 0; {
+			case !slices.Contains(export.Formats, o.Format):
+				return usage(cmd, "--format: unknown format %q; use one of: %s", name, strings.Join(exportFormats, ", "))
+			case o.Tools != toolsNone && o.Tools != toolsShort && o.Tools != toolsFull:
+				return usage(cmd, "--tools: unknown form %q; use one of: %s, %s, %s", o.Tools, toolsNone, toolsShort, toolsFull)
+			case redacts && !o.Format.Redactable():
 				return usage(cmd, "--redact: %s cannot be redacted; use one of: jsonl, markdown, html", name)
+			case redacts:
+				o.Redact = &redact.Options{Kinds: redact.Kinds, Words: words}
+			}
+			if err := o.Check(); errors.Is(err, redact.ErrOptions) {
+				return badArgument("", "--redact-word: want at most %d words of at most %d bytes", redact.MaxWords, redact.MaxWord)
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				b, err := branchOf(c, branch)
 				if err != nil {
 					return err
 				}
-				messages := b.Messages(cmd.Context(), 0, ctxdir.End)
-				if name == "claude-code" && branch == "" && isImportOf(c.Metadata(), importer.ClaudeCode) {
-					messages = sessionMessages(cmd.Context(), c)
+				if branch == "" && c.Metadata().Labels["tool"] == string(importer.ClaudeCode) && o.Format == export.ClaudeCode {
+					b = nil // all of them
 				}
 				bar := a.newProgress("Exporting")
 				if path == "" || path == "-" {
-					if a.onTerminal() {
+					if a.out.OnTerminal() {
 						bar = nil // it would mix with the messages
 					}
-					return a.export(cmd.Context(), c, b, messages, format, read, a.out, bar)
+					return a.export(cmd.Context(), c, b, o, a.out, bar)
 				}
-				return writeFile(path, func(w io.Writer) error {
-					return a.export(cmd.Context(), c, b, messages, format, read, w, bar)
-				})
+				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, o, w, bar) })
 			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
 		},
 	}
 	a.branchFlag(cmd, &branch, "branch", "export `BRANCH` instead of the active one")
-	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormatNames, ", "))
-	cmd.Flags().BoolVar(&read.all, "all", false, "export bookkeeping to markdown and html, too")
-	cmd.Flags().StringVar(&read.tools, "tools", toolsFull, "export tool calls to markdown and html as `FORM`: none, short or full")
-	cmd.Flags().BoolVar(&read.redact, "redact", false, "replace keys, tokens, mail addresses, home folders, private hosts and long base64")
-	cmd.Flags().StringArrayVar(&read.words, "redact-word", nil, "replace `WORD`, too; can be repeated")
+	cmd.Flags().StringVar(&name, "format", "jsonl", "write `FORMAT`: "+strings.Join(exportFormats, ", "))
+	cmd.Flags().BoolVar(&o.All, "all", false, "export bookkeeping to markdown and html, too")
+	cmd.Flags().StringVar(&o.Tools, "tools", toolsFull, "export tool calls to markdown and html as `FORM`: none, short or full")
+	cmd.Flags().BoolVar(&redacts, "redact", false, "replace keys, tokens, mail addresses, home folders, private hosts and long base64")
+	cmd.Flags().StringArrayVar(&words, "redact-word", nil, "replace `WORD`, too; can be repeated")
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
-	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormatNames, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
 
-func (a *app) export(
-	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, messages iter.Seq2[*ctxdir.Message, error],
-	format exportFormat, read reading, w io.Writer, bar *progress,
-) error {
-	if o, ok := w.(*output); ok && !format.forPeople {
-		o.expectJSON()
+// export writes a branch, or all of them if b is nil.
+func (a *app) export(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, o export.Options, w io.Writer, bar *term.Progress) error {
+	if out, ok := w.(*term.Output); ok && !o.Format.ForPeople() {
+		out.ExpectJSON()
 	}
-	e, err := format.exporter(w, read)
-	if err != nil {
-		return err
+	active := b
+	if b == nil {
+		active = c.Active()
 	}
-	m, err := metadataWithPrompt(ctx, c, b)
-	if err != nil {
-		return err
-	}
-	if err := e.begin(m, b.Name()); err != nil {
-		return err
-	}
-	n, err := b.Len(ctx)
+	n, err := active.Len(ctx)
 	if err != nil {
 		return err
 	}
 	var lacks incompleteCount
-	err = forEach(messages, func(m *ctxdir.Message) error {
-		bar.steps("messages", m.Position, n)
-		content := record.Full
-		if format.files {
-			content = record.None
-		}
-		s, err := record.Load(ctx, m, content)
-		if err != nil {
-			return err
-		}
-		if err := e.message(ctx, s); err != nil {
-			return err
-		}
-		name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
-		switch {
-		case isErased(s):
-			bar.clear()
-			a.note("left out %s: it was erased", name)
-		case lacks.add(s):
-			bar.clear()
-			text := fmt.Sprintf("%s is incomplete: %v", name, s.Missing)
-			if m.Unavailable != nil {
-				text = fmt.Sprintf("left out %s: %v", name, m.Unavailable)
-			}
-			a.warn(errorRecord{Error: text})
-		}
-		return nil
-	})
-	bar.clear()
+	found := map[redact.Kind]int{}
+	var lost export.Omissions
+	o.Progress = func(m *ctxdir.Message) { bar.Steps("messages", m.Position, n) }
+	o.Found = func(_ *ctxdir.Message, _ string, f redact.Finding) { found[f.Kind]++ }
+	o.Omitted = func(all export.Omissions) { lost = all }
+	o.Missing = func(m *ctxdir.Message, err error) {
+		bar.Clear()
+		a.noteMissing(m, err, &lacks)
+	}
+	if b == nil {
+		err = export.AllBranches(ctx, w, c, o)
+	} else {
+		err = export.Branch(ctx, w, c, b, o)
+	}
+	bar.Clear()
 	if err != nil {
 		return err
 	}
-	if err := e.end(); err != nil {
-		return err
+	if o.Redact != nil {
+		a.note("replaced %s", replaced(found))
 	}
-	if read.redact {
-		a.note("replaced %s", replaced(read.found))
-	}
-	if lost := e.omitted().String(); lost != "" {
-		a.note("left out %s that the format cannot hold", lost)
+	if text := omitted(lost); text != "" {
+		a.note("left out %s that the format cannot hold", text)
 	}
 	if err := lacks.err(c.ID()); err != nil {
 		return err
@@ -200,81 +142,59 @@ func (a *app) export(
 	return problemOf(c)
 }
 
-// forEach calls f for each message.
-func forEach(messages iter.Seq2[*ctxdir.Message, error], f func(m *ctxdir.Message) error) error {
-	for m, err := range messages {
-		if err == nil {
-			err = f(m)
-		}
-		if err != nil {
-			return err
-		}
+// noteMissing says that a message is not in a file completely, and counts it unless it was erased.
+func (a *app) noteMissing(m *ctxdir.Message, err error, lacks *incompleteCount) {
+	l := &record.Loaded{Message: m}
+	if m.Unavailable == nil {
+		l.Missing = err
 	}
-	return nil
+	name := fmt.Sprintf("message %d (%s)", m.Position, m.ID)
+	switch {
+	case isErased(l):
+		a.note("left out %s: it was erased", name)
+	case lacks.add(l):
+		text := fmt.Sprintf("%s is incomplete: %v", name, err)
+		if m.Unavailable != nil {
+			text = fmt.Sprintf("left out %s: %v", name, err)
+		}
+		a.warn(errorRecord{Error: text})
+	}
 }
 
-// metadataWithPrompt is the metadata of a context, with the system prompt of a branch in its place.
-func metadataWithPrompt(ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch) (*ctxdir.Metadata, error) {
-	m := c.Metadata()
-	for i := range m.Branches {
-		if m.Branches[i].Name == b.Name() {
-			prompt, err := b.SystemPrompt(ctx)
-			if err != nil {
-				return nil, err
-			}
-			m.Branches[i].SystemPrompt = prompt
-		}
+// omitted names what a form cannot hold, "" if it holds everything.
+func omitted(o export.Omissions) string {
+	var parts []string
+	if o.Prompt {
+		parts = append(parts, "the system prompt")
 	}
-	return m, nil
+	if o.Messages > 0 {
+		parts = append(parts, term.Count(o.Messages, "message"))
+	}
+	if o.Thoughts > 0 {
+		parts = append(parts, term.Count(o.Thoughts, "thought"))
+	}
+	if last := len(parts) - 1; last > 0 {
+		return strings.Join(parts[:last], ", ") + " and " + parts[last]
+	}
+	return strings.Join(parts, "")
 }
 
-// writeFile replaces a file with what write writes, once that is complete. Problems that write reports do not prevent
-// it. A path that is not a regular file, such as /dev/stderr, is written to directly.
-func writeFile(path string, write func(w io.Writer) error) (err error) {
-	if info, serr := os.Stat(path); serr == nil && !info.Mode().IsRegular() {
-		f, err := os.OpenFile(path, os.O_WRONLY, 0)
-		if err != nil {
-			return err
-		}
-		o := newOutput(f)
-		if _, ok := displayOf(f); ok {
-			o.sanitiser = &sanitiser{}
-		}
-		return closeAfter(f.Close, closeAfter(o.Close, write(o)))
-	}
-	// A symbolic link keeps pointing at the file.
-	if target, lerr := filepath.EvalSymlinks(path); lerr == nil {
-		path = target
-	}
-	f, err := os.CreateTemp(filepath.Dir(path), ".ctxtool-*")
-	if err != nil {
-		return fmt.Errorf("cannot write %s: %w", path, errors.Unwrap(err))
-	}
-	problems := buffered(f, write)
-	if problems != nil && exitCode(context.Background(), problems) != exitProblems {
-		f.Close()
-		_ = os.Remove(f.Name())
-		return problems
-	}
-	err = f.Sync()
-	if cerr := f.Close(); err == nil {
-		err = cerr
-	}
-	if err == nil {
-		err = os.Rename(f.Name(), path)
-	}
-	if err != nil {
-		_ = os.Remove(f.Name())
-		return err
-	}
-	return problems
+// kindNames are the nouns for what is replaced.
+var kindNames = map[redact.Kind]string{
+	redact.Key: "key", redact.Token: "token", redact.Mail: "mail address", redact.Path: "home folder", redact.Host: "private host",
+	redact.Base64: "long base64 text", redact.Word: "word",
 }
 
-func buffered(f *os.File, write func(w io.Writer) error) error {
-	w := bufio.NewWriterSize(f, 64<<10)
-	err := write(w)
-	if ferr := w.Flush(); ferr != nil {
-		return ferr
+// replaced counts what was replaced, by kind.
+func replaced(found map[redact.Kind]int) string {
+	var parts []string
+	for _, k := range redact.Kinds {
+		if n := found[k]; n > 0 {
+			parts = append(parts, term.Count(n, kindNames[k]))
+		}
 	}
-	return err
+	if parts == nil {
+		return "nothing: no pattern found a secret"
+	}
+	return strings.Join(parts, ", ")
 }

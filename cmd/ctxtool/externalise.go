@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -64,7 +65,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, t
 		verb = "would change"
 	}
 	if !a.json {
-		a.note("%s %s in %s", verb, count(messages, "message"), count(len(ids), "context"))
+		a.note("%s %s in %s", verb, term.Count(messages, "message"), term.Count(len(ids), "context"))
 	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}}); err != nil {
 		return err
 	}

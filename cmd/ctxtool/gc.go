@@ -7,23 +7,10 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-// itemRecord is an item that moved to the trash, or was purged from it.
-type itemRecord struct {
-	record.TrashItem
-	DryRun bool `json:"dry_run,omitempty"`
-}
-
-func itemRecordOf(t ctxdir.TrashItem, purged, dryRun bool) itemRecord {
-	r := itemRecord{record.OfTrashItem(t), dryRun}
-	if r.Record = "trashed"; purged {
-		r.Record = "purged"
-	}
-	return r
-}
 
 func (a *app) gcCmd() *cobra.Command {
 	var grace time.Duration
@@ -67,9 +54,6 @@ If there are many items of a kind, gc prints their number; --verbose and --json 
 	return cmd
 }
 
-// defaultGrace is the grace period of [ctxdir.CollectOptions].
-const defaultGrace = 7 * 24 * time.Hour
-
 func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) error {
 	if err := a.confirmGC(ctx, s, o); err != nil {
 		return err
@@ -106,12 +90,12 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		format = "would move %s to the trash and purge %s (%s)"
 	}
 	if !a.json {
-		a.note(format, count(items-purged, "item"), humanCount(int64(purged)), humanSize(size))
+		a.note(format, term.Count(items-purged, "item"), term.Number(int64(purged)), term.Size(size))
 	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: items, ByKind: kinds}); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return problems("", "failed to collect %s", count(failed, "item"))
+		return problems("", "failed to collect %s", term.Count(failed, "item"))
 	}
 	return nil
 }
@@ -132,27 +116,13 @@ func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOp
 	if err != nil || purged == 0 {
 		return err
 	}
-	return a.confirm(ctx, "Purge %s for good (%s)?", count(purged, "item"), humanSize(size))
+	return a.confirm(ctx, "Purge %s for good (%s)?", term.Count(purged, "item"), term.Size(size))
 }
 
 // collectArchived prints what a collection archived in a context.
 func (a *app) collectArchived(done ctxdir.ArchiveResult) {
 	r := rewriteRecord{Record: "archived", Context: record.ID(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
 	r.Stayed, r.DryRun = done.Stayed, a.dryRun
-	_ = a.result(r, "%s %9s  %s  %s", r.Record, humanSize(r.Before), r.Context, count(r.Messages, "message")) // the verb ends with the error
-}
-
-// collectIfDue is the collection at the end of a verb that writes.
-func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
-	var messages int64
-	archived, err := s.CollectIfDue(ctx)
-	for _, done := range archived {
-		messages += done.Messages
-	}
-	if messages > 0 {
-		a.note(`archived %s, as "ctxtool config" shows`, count(messages, "old message"))
-	}
-	if err != nil {
-		a.detail("garbage collection failed: %v", err)
-	}
+	// The verb ends with the error.
+	_ = a.result(r, "%s %9s  %s  %s", r.Record, term.Size(r.Before), r.Context, term.Count(r.Messages, "message"))
 }

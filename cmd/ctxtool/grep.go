@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -98,7 +99,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 		}
 	}
 	if failed > 0 {
-		return problems("", "failed to read %s", count(failed, "context"))
+		return problems("", "failed to read %s", term.Count(failed, "context"))
 	}
 	return ctx.Err()
 }
@@ -131,7 +132,7 @@ func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error 
 	if a.json {
 		return a.record(record.OfMatch(m))
 	}
-	paint := a.colours(a.out.w)
+	paint := a.out.Colours()
 	if m.Context != last {
 		if last != uuid.Nil {
 			if err := a.printf("\n"); err != nil {
@@ -144,8 +145,8 @@ func (a *app) printMatch(m *search.Match, last uuid.UUID, short shortIDs) error 
 	}
 	snippet, marks := m.Snippet()
 	place := fmt.Sprintf("%6s", fmt.Sprint("#", m.Position))
-	for _, line := range breakMarked(snippet, marks, a.snippetWidth(len(place)+2)) {
-		if err := a.printf("%s  %s\n", paint.paint(dim, place), line.text(paint)); err != nil {
+	for _, line := range term.BreakMarked(snippet, marks, a.snippetWidth(len(place)+2)) {
+		if err := a.printf("%s  %s\n", paint.Paint(term.Dim, place), line.Paint(paint)); err != nil {
 			return err
 		}
 		place = strings.Repeat(" ", len(place))

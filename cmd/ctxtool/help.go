@@ -6,35 +6,9 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/rivo/uniseg"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
-
-// exitsKey is the annotation of a command that lists its exit statuses, one per line.
-const exitsKey = "exit status"
-
-// Exit statuses beyond those that every verb has.
-var (
-	ofStores   = []int{exitNoStore, exitLocked, exitInterrupted}
-	ofNewStore = []int{exitLocked, exitInterrupted} // of verbs that create a missing store
-)
-
-// exits annotates a command with its exit statuses. problems explains status 3; "" omits it.
-func exits(problems string, extra ...int) map[string]string {
-	lines := []string{
-		fmt.Sprint(exitOK, " ok"),
-		fmt.Sprint(exitFailed, " failed"),
-		fmt.Sprint(exitUsage, " wrong usage"),
-	}
-	if problems != "" {
-		lines = append(lines, fmt.Sprint(exitProblems, " ", problems))
-	}
-	texts := map[int]string{exitNoStore: "no store there", exitLocked: "timed out waiting for a lock", exitInterrupted: "interrupted"}
-	for _, status := range extra {
-		lines = append(lines, fmt.Sprint(status, " ", texts[status]))
-	}
-	return map[string]string{exitsKey: strings.Join(lines, "\n")}
-}
 
 // groups are the verbs by purpose, in the order of the help. Other verbs come last.
 var groups = []struct{ title, verbs string }{
@@ -60,7 +34,7 @@ const maxHelpColumns = 100
 
 func (a *app) help(cmd *cobra.Command) string {
 	columns := maxHelpColumns
-	if n := a.width(); n > 0 {
+	if n := a.out.Columns(); n > 0 {
 		columns = min(n, maxHelpColumns)
 	}
 	var b strings.Builder
@@ -69,7 +43,7 @@ func (a *app) help(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", title, text)
 		}
 	}
-	b.WriteString(wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
+	b.WriteString(term.Wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
 	section("Usage", "  "+useLine(cmd))
 	section("Examples", cmd.Example)
 	for _, g := range cmd.Groups() {
@@ -83,14 +57,6 @@ func (a *app) help(cmd *cobra.Command) string {
 		fmt.Fprintf(&b, "\nRun %q for the help of a verb.\n", cmd.CommandPath()+" VERB --help")
 	}
 	return b.String()
-}
-
-// useLine is the usage of a command.
-func useLine(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
-		return cmd.CommandPath() + " VERB"
-	}
-	return cmd.UseLine()
 }
 
 // verbList lists the verbs of a group, one per line.
@@ -112,36 +78,6 @@ func statusList(statuses string) string {
 		fmt.Fprintf(&b, "  %-4s %s\n", status, text)
 	}
 	return b.String()
-}
-
-// paragraphs splits a text at empty lines. A paragraph with an indented line keeps its line breaks.
-func paragraphs(text string, f func(paragraph string, verbatim bool)) {
-	for p := range strings.SplitSeq(strings.TrimSpace(text), "\n\n") {
-		if p = strings.Trim(p, "\n"); p != "" {
-			f(p, strings.HasPrefix(p, " ") || strings.Contains(p, "\n ") || strings.HasPrefix(p, "\t") || strings.Contains(p, "\n\t"))
-		}
-	}
-}
-
-// wrap breaks the lines of a text at a width.
-func wrap(text string, columns int) string {
-	var out []string
-	paragraphs(text, func(p string, verbatim bool) {
-		if verbatim {
-			out = append(out, p)
-			return
-		}
-		var lines []string
-		line := ""
-		for _, word := range strings.Fields(p) {
-			if line != "" && uniseg.StringWidth(line)+1+uniseg.StringWidth(word) > columns {
-				lines, line = append(lines, line), ""
-			}
-			line = strings.TrimSpace(line + " " + word)
-		}
-		out = append(out, strings.Join(append(lines, line), "\n"))
-	})
-	return strings.Join(out, "\n\n")
 }
 
 func (a *app) helpCmd() *cobra.Command {

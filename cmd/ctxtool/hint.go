@@ -141,3 +141,15 @@ func problemHint(id uuid.UUID, problem error) string {
 	}
 	return fmt.Sprintf("run %q", "ctxtool repair "+id.String())
 }
+
+// problemOf reports the problem of a context that could be opened nevertheless.
+func problemOf(c *ctxdir.Context) error {
+	p := c.Metadata().Problem
+	if p == nil {
+		return nil
+	}
+	return problems(problemHint(c.ID(), p), "%v", p)
+}
+
+// findMoment is the operation of errors about moments.
+const findMoment = "find a moment in"

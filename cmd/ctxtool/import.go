@@ -5,16 +5,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 	"math"
-	"path/filepath"
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/importer/opencodedb"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/rivo/uniseg"
 	"github.com/spf13/cobra"
@@ -34,13 +32,6 @@ type importedRecord struct {
 	Tool     string `json:"tool"`
 	Replaced int64  `json:"replaced"`
 	SameAs   string `json:"same_as,omitempty"` // the context that begins with the same records
-}
-
-type failedRecord struct {
-	Record string `json:"record"`
-	Path   string `json:"path"`
-	Reason string `json:"reason"`
-	Hint   string `json:"hint,omitempty"`
 }
 
 type importSummary struct {
@@ -132,7 +123,7 @@ type importRun struct {
 	a        *app
 	format   importer.Format
 	project  string // "" for all
-	progress *progress
+	progress *term.Progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
 	short    *growingIDs
@@ -152,7 +143,7 @@ func (i *importRun) run(ctx context.Context, paths []string) error {
 	i.short = newGrowingIDs(i.target.store)
 	stopped := files(ctx, paths)
 	i.target.save()
-	i.progress.clear()
+	i.progress.Clear()
 	if stopped != nil && ctx.Err() == nil {
 		return stopped
 	}
@@ -169,11 +160,11 @@ func (i *importRun) run(ctx context.Context, paths []string) error {
 		}
 		return &verbError{exitCode(ctx, i.firstErr), "imported nothing", ""}
 	case failed > 0 && done == 0:
-		return fmt.Errorf("failed to import any of %s", count(i.sum.Files, "file"))
+		return fmt.Errorf("failed to import any of %s", term.Count(i.sum.Files, "file"))
 	case failed > 0:
-		return problems("", "failed to import %d of %s", failed, count(i.sum.Files, "file"))
+		return problems("", "failed to import %d of %s", failed, term.Count(i.sum.Files, "file"))
 	case i.sum.Problems > 0:
-		return problems("", "failed to import %s", count(i.sum.Problems, "record"))
+		return problems("", "failed to import %s", term.Count(i.sum.Problems, "record"))
 	}
 	return nil
 }
@@ -211,16 +202,16 @@ func (i *importRun) found(ctx context.Context, path string, err error) error {
 // file imports a file. It passes over one that belongs to the histories of a folder but holds no messages, unless the
 // caller named it.
 func (i *importRun) file(ctx context.Context, path string) (beside bool, err error) {
-	i.progress.file(path)
+	i.progress.File(path)
 	failed := false
 	options := importer.Options{
-		Format: i.format, Progress: i.progress.bytes, Database: opencodedb.Read, Growing: i.live != nil, Known: i.target,
+		Format: i.format, Progress: i.progress.Bytes, Database: opencodedb.Read, Growing: i.live != nil, Known: i.target,
 		Problem: func(p importer.Problem) {
 			if i.live != nil && !i.live.isNews(p) {
 				return
 			}
 			i.sum.Problems++
-			i.progress.clear()
+			i.progress.Clear()
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
 		},
 	}
@@ -260,11 +251,6 @@ func (i *importRun) file(ctx context.Context, path string) (beside bool, err err
 	return false, nil
 }
 
-// fatal reports whether the next file would fail for the same reason.
-func fatal(err error) bool {
-	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, ctxdir.ErrNoStore) || errors.Is(err, ctxdir.ErrDurability)
-}
-
 func (i *importRun) imported(r importer.Result) error {
 	i.sum.Added, i.sum.Replaced = i.sum.Added+r.Added, i.sum.Replaced+r.Replaced
 	if i.live != nil && i.live.again && i.contexts[r.Context] {
@@ -276,7 +262,7 @@ func (i *importRun) imported(r importer.Result) error {
 		i.sum.Messages, i.sum.Skipped = i.sum.Messages+r.Messages, i.sum.Skipped+r.Skipped
 	}
 	i.contexts[r.Context] = true
-	i.progress.clear()
+	i.progress.Clear()
 	same := uuid.Nil
 	if other, ok := i.begins[r.First]; !ok {
 		i.begins[r.First] = r.Context
@@ -289,12 +275,12 @@ func (i *importRun) imported(r importer.Result) error {
 			string(r.Format), r.Replaced, record.ID(same),
 		})
 	}
-	what := count(r.Added, "message")
+	what := term.Count(r.Added, "message")
 	if r.Skipped > 0 {
-		what += fmt.Sprintf(" (%s already stored)", humanCount(r.Skipped))
+		what += fmt.Sprintf(" (%s already stored)", term.Number(r.Skipped))
 	}
 	if r.Replaced > 0 {
-		what += fmt.Sprintf(", %s replaced", humanCount(r.Replaced))
+		what += fmt.Sprintf(", %s replaced", term.Number(r.Replaced))
 	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
@@ -302,21 +288,21 @@ func (i *importRun) imported(r importer.Result) error {
 	if same != uuid.Nil {
 		what += ", begins like " + i.short.of(same)
 	}
-	return i.a.printf("%s\n", i.a.importLine(i.short.of(r.Context), what, cmp.Or(oneLine(r.Title), "(no title)"), oneLine(r.Path)))
+	return i.a.printf("%s\n", i.a.importLine(i.short.of(r.Context), what, cmp.Or(term.OneLine(r.Title), "(no title)"), term.OneLine(r.Path)))
 }
 
 // importLine is the line of an imported conversation. In a narrow terminal the path gives way to the title.
 func (a *app) importLine(id, what, title, path string) string {
 	line := fmt.Sprintf("%s  %14s  ", id, what)
 	room := math.MaxInt
-	if a.width() > 0 {
-		room = max(a.width()-uniseg.StringWidth(line), minWidth)
+	if a.out.Columns() > 0 {
+		room = max(a.out.Columns()-uniseg.StringWidth(line), term.MinWidth)
 	}
-	title = shorten(title, room)
-	if room -= uniseg.StringWidth(title) + len("  "); room < nameWidth {
+	title = term.Shorten(title, room)
+	if room -= uniseg.StringWidth(title) + len("  "); room < term.NameWidth {
 		return line + title
 	}
-	return line + title + "  " + shortenFront(path, room)
+	return line + title + "  " + term.ShortenFront(path, room)
 }
 
 // failed reports a file that was not imported, or only in part.
@@ -328,27 +314,8 @@ func (i *importRun) failed(path string, err error) error {
 	if i.firstErr == nil {
 		i.firstErr = err
 	}
-	i.progress.clear()
+	i.progress.Clear()
 	return i.a.fileFailed(path, err, err)
-}
-
-// fileFailed reports why a verb failed on a file.
-func (a *app) fileFailed(path string, reason, err error) error {
-	text := reasonOf(reason, path)
-	if a.json {
-		return a.record(failedRecord{"failed", path, text, hint(err)})
-	}
-	a.warn(errorRecord{Path: path, Error: text, Hint: hint(err)})
-	return nil
-}
-
-// reasonOf is an error about a file, without its path.
-func reasonOf(err error, path string) string {
-	var of *fs.PathError
-	if errors.As(err, &of) && (of.Path == path || of.Path == filepath.Base(path)) {
-		return oneLine(of.Err.Error())
-	}
-	return oneLine(strings.TrimPrefix(err.Error(), path+": "))
 }
 
 func (i *importRun) printSummary() error {
@@ -356,24 +323,24 @@ func (i *importRun) printSummary() error {
 		return i.a.record(i.sum)
 	}
 	s := i.sum
-	text := fmt.Sprintf("%s from %s: %s", count(s.Contexts, "context"), count(s.Files, "file"), count(s.Added, "new message"))
+	text := fmt.Sprintf("%s from %s: %s", term.Count(s.Contexts, "context"), term.Count(s.Files, "file"), term.Count(s.Added, "new message"))
 	if s.Skipped > 0 {
-		text += fmt.Sprintf(", %s already stored", humanCount(s.Skipped))
+		text += fmt.Sprintf(", %s already stored", term.Number(s.Skipped))
 	}
 	if s.Replaced > 0 {
-		text += fmt.Sprintf(", %s replaced", humanCount(s.Replaced))
+		text += fmt.Sprintf(", %s replaced", term.Number(s.Replaced))
 	}
 	if s.Same > 0 {
-		text += ", " + count(s.Same, "file") + " unchanged"
+		text += ", " + term.Count(s.Same, "file") + " unchanged"
 	}
 	if s.Passed > 0 {
-		text += fmt.Sprintf(", passed over %s with other names", count(s.Passed, "file"))
+		text += fmt.Sprintf(", passed over %s with other names", term.Count(s.Passed, "file"))
 	}
 	if s.Others > 0 {
-		text += ", left out " + count(s.Others, "conversation") + " of other projects"
+		text += ", left out " + term.Count(s.Others, "conversation") + " of other projects"
 	}
 	if s.Failed > 0 {
-		text += ", failed on " + count(s.Failed, "file")
+		text += ", failed on " + term.Count(s.Failed, "file")
 	}
 	return i.a.printf("%s\n", text)
 }

@@ -79,7 +79,7 @@ func (i *importRun) follow(ctx context.Context, paths []string) (err error) {
 
 // ready prints what was imported, and at first that import follows now.
 func (i *importRun) ready(f *importer.Follower) error {
-	i.progress.clear()
+	i.progress.Clear()
 	if polling := f.Polling(); !i.live.again {
 		i.progress = nil
 		if i.a.json {

@@ -1,8 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/json"
 	"os"
 	"path/filepath"
 
@@ -17,9 +15,6 @@ type storeRecord struct {
 	Format string `json:"format"`
 	ID     string `json:"id"`
 }
-
-// defaultThreshold is the library's threshold for the texts of a new store, in bytes.
-const defaultThreshold = 16 << 10
 
 func (a *app) initCmd() *cobra.Command {
 	var threshold int64
@@ -110,16 +105,4 @@ func (a *app) initialised(s *ctxdir.Store, exists bool, err error) error {
 func isStore(dir string) bool {
 	info, err := os.Lstat(filepath.Join(dir, "ctxdir.json"))
 	return err == nil && info.Mode().IsRegular()
-}
-
-// formatOf is the format version in a store's ctxdir.json.
-func formatOf(dir string) (string, error) {
-	var info struct {
-		Format string `json:"ctxdir"`
-	}
-	b, err := os.ReadFile(filepath.Join(dir, "ctxdir.json"))
-	if err == nil {
-		err = json.Unmarshal(bytes.TrimPrefix(b, []byte("\ufeff")), &info)
-	}
-	return info.Format, err
 }

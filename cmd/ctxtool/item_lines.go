@@ -4,6 +4,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -36,7 +38,7 @@ func (l *itemLines) add(x ctxdir.TrashItem, purged bool) error {
 		did = map[string]string{"trashed": "would trash", "purged": "would purge"}[did]
 	}
 	if l.a.verbose {
-		return l.a.printf("%-7s  %9s  %s  %s\n", did, humanSize(r.Bytes), r.Path, oneLine(r.Reason))
+		return l.a.printf("%-7s  %9s  %s  %s\n", did, term.Size(r.Bytes), r.Path, term.OneLine(r.Reason))
 	}
 	k := l.of(did, r)
 	if k.count++; k.count <= maxItems {
@@ -61,16 +63,16 @@ func (l *itemLines) of(did string, r itemRecord) *itemKind {
 
 // print prints the lines that wait for the number of their items.
 func (l *itemLines) print() error {
-	t := &table{
-		head: []string{"", "", "", ""}, bare: true, right: []int{1}, shrink: []int{3, 2}, ends: []int{2},
+	t := &term.Table{
+		Head: []string{"", "", "", ""}, Bare: true, Right: []int{1}, Shrink: []int{3, 2}, Ends: []int{2},
 	}
 	for _, k := range l.kinds {
 		if k.count > maxItems {
-			t.add(nil, k.did, humanSize(k.bytes), count(k.count, k.noun()), k.reason)
+			t.Add(nil, k.did, term.Size(k.bytes), term.Count(k.count, k.noun()), k.reason)
 			continue
 		}
 		for _, r := range k.first {
-			t.add(nil, k.did, humanSize(r.Bytes), shortItemPath(r), r.Reason)
+			t.Add(nil, k.did, term.Size(r.Bytes), shortItemPath(r), r.Reason)
 		}
 	}
 	return l.a.printTable(t)
@@ -100,4 +102,18 @@ func (k *itemKind) noun() string {
 		return "replaced message"
 	}
 	return "item"
+}
+
+// itemRecord is an item that moved to the trash, or was purged from it.
+type itemRecord struct {
+	record.TrashItem
+	DryRun bool `json:"dry_run,omitempty"`
+}
+
+func itemRecordOf(t ctxdir.TrashItem, purged, dryRun bool) itemRecord {
+	r := itemRecord{record.OfTrashItem(t), dryRun}
+	if r.Record = "trashed"; purged {
+		r.Record = "purged"
+	}
+	return r
 }

@@ -3,11 +3,10 @@ package main
 import (
 	"context"
 	"fmt"
-	"strconv"
-	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -42,7 +41,7 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 	}
 	from := uint64(0)
 	a.page()
-	l := commitLog{a: a, colours: a.colours(a.out.w)}
+	l := commitLog{a: a, colours: a.out.Colours()}
 	if err := l.created(c.Metadata()); err != nil {
 		return closeAfter(w.Close, err)
 	}
@@ -77,7 +76,7 @@ func (a *app) log(ctx context.Context, c *ctxdir.Context, _ []string) error {
 // commitLog prints commits. For people, messages that follow each other on a branch are one line.
 type commitLog struct {
 	a       *app
-	colours painter
+	colours term.Painter
 	first   *ctxdir.Event // of the appended messages that are not printed yet
 	n       int64
 }
@@ -114,7 +113,7 @@ func (l *commitLog) created(m *ctxdir.Metadata) error {
 }
 
 func (l *commitLog) text(e *ctxdir.Event) string {
-	name, branch := oneLine(e.Branch), ctxdir.BranchInfo{}
+	name, branch := term.OneLine(e.Branch), ctxdir.BranchInfo{}
 	if len(e.Branches) > 0 {
 		branch = e.Branches[0]
 	}
@@ -126,33 +125,15 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 	case "new":
 		return "created branch " + name
 	case "rename":
-		return fmt.Sprintf("renamed branch %s to %s", oneLine(e.Was), name)
+		return fmt.Sprintf("renamed branch %s to %s", term.OneLine(e.Was), name)
 	case "rewind":
-		return fmt.Sprintf("rewound branch %s to %s", name, count(branch.Base, "message"))
+		return fmt.Sprintf("rewound branch %s to %s", name, term.Count(branch.Base, "message"))
 	case "rm":
 		return "removed branch " + name
 	case "meta":
 		return changesOf(e)
 	}
 	return string(e.Op)
-}
-
-// changesOf says what changed in the metadata.
-func changesOf(e *ctxdir.Event) string {
-	if e.Before == nil || e.Metadata == nil {
-		return "changed the metadata"
-	}
-	var changed []string
-	if e.Before.Title != e.Metadata.Title {
-		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
-	}
-	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+oneLine(e.Metadata.ActiveBranch))
-	}
-	if len(changed) == 0 {
-		return "changed the metadata"
-	}
-	return strings.Join(changed, ", ")
 }
 
 // flush prints the messages that wait.
@@ -163,12 +144,12 @@ func (l *commitLog) flush() error {
 	}
 	l.first = nil
 	if l.n == 1 {
-		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, oneLine(e.Branch)))
+		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, term.OneLine(e.Branch)))
 	}
-	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", count(l.n, "message"), oneLine(e.Branch), e.Message.Position))
+	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", term.Count(l.n, "message"), term.OneLine(e.Branch), e.Message.Position))
 }
 
 func (l *commitLog) line(e *ctxdir.Event, text string) error {
-	seq := l.colours.paint(bold, fmt.Sprintf("%6d", e.Seq))
-	return l.a.printFitting(fmt.Sprintf("%s  %s  %s", seq, l.colours.paint(dim, e.At.Local().Format("2006-01-02 15:04:05")), text))
+	seq := l.colours.Paint(term.Bold, fmt.Sprintf("%6d", e.Seq))
+	return l.a.printFitting(fmt.Sprintf("%s  %s  %s", seq, l.colours.Paint(term.Dim, e.At.Local().Format("2006-01-02 15:04:05")), text))
 }

@@ -7,19 +7,13 @@ import (
 	"slices"
 	"strings"
 	"text/template"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-// cursorRecord ends a list that --limit cut.
-type cursorRecord struct {
-	Record string `json:"record"`
-	Next   string `json:"next"`
-}
 
 var orderNames = []string{
 	string(ctxdir.OrderUpdated), string(ctxdir.OrderCreated), string(ctxdir.OrderSize), string(ctxdir.OrderTitle),
@@ -114,33 +108,6 @@ func (f *lsFlags) parse(cmd *cobra.Command) (err error) {
 	return err
 }
 
-// parseTime parses a time in RFC 3339, a date, or a duration before now. It returns zero for an empty text.
-func parseTime(cmd *cobra.Command, flag, text string) (time.Time, error) {
-	if text == "" {
-		return time.Time{}, nil
-	}
-	if at, err := time.Parse(time.RFC3339, text); err == nil {
-		return at, nil
-	}
-	if at, err := time.ParseInLocation(time.DateOnly, text, time.Local); err == nil {
-		return at, nil
-	}
-	if ago, err := time.ParseDuration(text); err == nil && ago >= 0 {
-		return time.Now().Add(-ago), nil
-	}
-	return time.Time{}, usage(cmd, "%s: %q is not a time, a date or a duration, such as 2026-01-02T15:04:05Z, 2026-01-02 or 48h", flag, text)
-}
-
-func listAll(ctx context.Context, s *ctxdir.Store, o ctxdir.ListOptions) (all []ctxdir.Summary, err error) {
-	for sum, err := range s.List(ctx, o) {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, sum)
-	}
-	return all, nil
-}
-
 func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 	o := f.options
 	if o.Limit > 0 {
@@ -168,7 +135,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 		if a.json {
 			err = a.record(cursorRecord{"cursor", next})
 		} else {
-			a.detail("listed %s; continue with --cursor %s", count(len(all), "context"), next)
+			a.detail("listed %s; continue with --cursor %s", term.Count(len(all), "context"), next)
 		}
 	}
 	if err != nil {
@@ -196,29 +163,29 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		return a.printFormat(s, all, f.template)
 	}
 	a.page()
-	t := table{
-		head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, right: []int{2, 3, 4}, shrink: []int{1},
-		keep: map[int]int{1: titleWidth}, drop: []int{2},
+	t := term.Table{
+		Head: []string{"ID", "TITLE", "BRANCHES", "MESSAGES", "SIZE", "UPDATED"}, Right: []int{2, 3, 4}, Shrink: []int{1},
+		Keep: map[int]int{1: term.TitleWidth}, Drop: []int{2},
 	}
 	if f.long {
-		t.head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
-		t.right, t.shrink, t.names = []int{5, 6, 7}, []int{1, 4, 3}, []int{3, 4}
-		t.keep, t.drop = map[int]int{1: titleWidth, 3: nameWidth, 4: nameWidth}, []int{8, 7, 5, 4, 3, 6, 2}
+		t.Head = []string{"ID", "TITLE", "TOOL", "MODEL", "PROJECT", "BRANCHES", "MESSAGES", "SIZE", "CREATED", "UPDATED"}
+		t.Right, t.Shrink, t.Names = []int{5, 6, 7}, []int{1, 4, 3}, []int{3, 4}
+		t.Keep, t.Drop = map[int]int{1: term.TitleWidth, 3: term.NameWidth, 4: term.NameWidth}, []int{8, 7, 5, 4, 3, 6, 2}
 	}
 	old := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Legacy != "" })
 	if old {
-		t.head = append(t.head, "FORMAT")
+		t.Head = append(t.Head, "FORMAT")
 	}
 	if f.full {
-		t.head = append(t.head, "LABELS")
+		t.Head = append(t.Head, "LABELS")
 	}
 	problems := slices.ContainsFunc(all, func(s ctxdir.Summary) bool { return s.Problem != nil })
 	if problems {
-		t.shrink, t.keep[len(t.head)] = append(t.shrink, len(t.head)), titleWidth
+		t.Shrink, t.Keep[len(t.Head)] = append(t.Shrink, len(t.Head)), term.TitleWidth
 		if !f.long {
-			t.drop = append(t.drop, 4, 3)
+			t.Drop = append(t.Drop, 4, 3)
 		}
-		t.head = append(t.head, "PROBLEM")
+		t.Head = append(t.Head, "PROBLEM")
 	}
 	id := uuid.UUID.String
 	if !f.full {
@@ -229,11 +196,11 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		if f.long {
 			row = append(row, s.Labels["tool"], s.Model, lastFolders(s.Labels["project"]))
 		}
-		row = append(row, humanCount(int64(s.Branches)), humanCount(s.Messages), humanSize(s.Bytes))
+		row = append(row, term.Number(int64(s.Branches)), term.Number(s.Messages), term.Size(s.Bytes))
 		if f.long {
-			row = append(row, exactTime(s.CreatedAt), exactTime(s.UpdatedAt))
+			row = append(row, term.Minute(s.CreatedAt), term.Minute(s.UpdatedAt))
 		} else {
-			row = append(row, humanTime(s.UpdatedAt))
+			row = append(row, term.Ago(s.UpdatedAt))
 		}
 		if old {
 			row = append(row, cmp.Or(s.Legacy, "ctxdir"))
@@ -244,9 +211,9 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		if problems {
 			row = append(row, strings.TrimPrefix(record.Problem(cause(s.Problem)), s.ID.String()+"/"))
 		}
-		t.add(contextRecord(s), row...)
+		t.Add(contextRecord(s), row...)
 		if problems {
-			t.style(len(row)-1, red)
+			t.Style(len(row)-1, term.Red)
 		}
 	}
 	return a.printTable(&t)
@@ -259,18 +226,6 @@ func isIn(project, folder string) bool {
 	return project == folder || folder != "" && strings.HasSuffix(project, "/"+folder)
 }
 
-func contextRecord(s ctxdir.Summary) record.Context {
-	r := record.OfContext(s)
-	r.Record = "context"
-	return r
-}
-
-// lastFolders is the end of a path: its last two folders, which distinguish projects.
-func lastFolders(path string) string {
-	parts := strings.FieldsFunc(path, func(r rune) bool { return r == '/' || r == '\\' })
-	return strings.Join(parts[max(len(parts)-2, 0):], "/")
-}
-
 // labelText is labels for people, in the order of their names.
 func labelText(labels map[string]string) string {
 	texts := make([]string, 0, len(labels))
@@ -278,18 +233,4 @@ func labelText(labels map[string]string) string {
 		texts = append(texts, key+"="+labels[key])
 	}
 	return strings.Join(texts, " ")
-}
-
-func listProblems(all []ctxdir.Summary) error {
-	var bad []ctxdir.Summary
-	for _, s := range all {
-		if s.Problem != nil {
-			bad = append(bad, s)
-		}
-	}
-	if len(bad) == 0 {
-		return nil
-	}
-	worst := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
-	return problems(problemHint(worst.ID, worst.Problem), "found problems in %s", count(len(bad), "context"))
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -156,12 +157,12 @@ func (a *app) countPaths(ctx context.Context, x *search.Index, f *lsFilesFlags, 
 		return nil
 	}
 	a.page()
-	t := table{head: []string{"TIMES", "CONTEXTS", "LAST", "PATH"}, right: []int{0, 1}, shrink: []int{3}, ends: []int{3}}
+	t := term.Table{Head: []string{"TIMES", "CONTEXTS", "LAST", "PATH"}, Right: []int{0, 1}, Shrink: []int{3}, Ends: []int{3}}
 	for _, c := range counts {
-		t.add(nil, fmt.Sprint(c.Times), fmt.Sprint(c.Contexts), c.Last.Local().Format(time.DateOnly), c.Path)
+		t.Add(nil, fmt.Sprint(c.Times), fmt.Sprint(c.Contexts), c.Last.Local().Format(time.DateOnly), c.Path)
 	}
 	if len(counts) == f.query.Limit {
-		a.detail("listed the first %s; --limit lists more", count(len(counts), "path"))
+		a.detail("listed the first %s; --limit lists more", term.Count(len(counts), "path"))
 	}
 	return a.printTable(&t)
 }
@@ -175,14 +176,14 @@ func (a *app) printFileRows(s *ctxdir.Store, rows []search.FileRow, limit int, b
 		return err
 	}
 	if len(rows) == limit {
-		a.detail("listed %s; continue with --cursor %s", count(limit, "file"), rows[limit-1].Cursor)
+		a.detail("listed %s; continue with --cursor %s", term.Count(limit, "file"), rows[limit-1].Cursor)
 	}
 	return nil
 }
 
 // fileTable prints the rows for people, grouped by context in the order of the newest ones.
 func (a *app) fileTable(s *ctxdir.Store, rows []search.FileRow) error {
-	paint, short := a.colours(a.out.w), shortIDsIn(s)
+	paint, short := a.out.Colours(), shortIDsIn(s)
 	for i, group := range grouped(len(rows), func(i int) uuid.UUID { return rows[i].Context }) {
 		if i > 0 {
 			if err := a.printf("\n"); err != nil {
@@ -191,17 +192,17 @@ func (a *app) fileTable(s *ctxdir.Store, rows []search.FileRow) error {
 		}
 		first := &rows[group[0]]
 		head := a.contextHead(paint, short, first.Context, first.Title, first.Labels)
-		t := table{head: []string{"PATH", "SIZE", "ACCESS", "DATE", "#"}, right: []int{1, 4}, shrink: []int{0}, ends: []int{0}, bare: true}
+		t := term.Table{Head: []string{"PATH", "SIZE", "ACCESS", "DATE", "#"}, Right: []int{1, 4}, Shrink: []int{0}, Ends: []int{0}, Bare: true}
 		for _, i := range group {
 			r := &rows[i]
 			size := ""
 			if r.Size >= 0 {
-				size = humanSize(r.Size)
+				size = term.Size(r.Size)
 			}
 			path := strings.TrimPrefix(r.Path, cmp.Or(first.Labels["project"], "/")+"/") // relative to the project
-			t.add(nil, cmp.Or(path, r.Type, "(no name)"), size, r.Access, r.At.Local().Format(time.DateOnly), fmt.Sprint("#", r.Position))
-			t.style(2, map[string]string{search.Written: yellow, search.Attached: green}[r.Access])
-			t.style(4, dim)
+			t.Add(nil, cmp.Or(path, r.Type, "(no name)"), size, r.Access, r.At.Local().Format(time.DateOnly), fmt.Sprint("#", r.Position))
+			t.Style(2, map[string]string{search.Written: term.Yellow, search.Attached: term.Green}[r.Access])
+			t.Style(4, term.Dim)
 		}
 		if err := a.printf("%s\n", head); err != nil {
 			return err

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -23,9 +24,9 @@ func (c listedContext) Label(key string) string { return c.Labels[key] }
 
 var listFunctions = template.FuncMap{
 	"json": func(v any) string { return string(record.Encode(v)) },
-	"size": humanSize,
-	"ago":  humanTime,
-	"date": exactTime,
+	"size": term.Size,
+	"ago":  term.Ago,
+	"date": term.Minute,
 }
 
 // parseListFormat parses a template. As in other tools, \t and \n in it are a tab and a line break.

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -109,14 +110,14 @@ var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\|.\|.\|.`).Repla
 
 func (p *roff) paragraphs(text string) {
 	first := true
-	paragraphs(text, func(paragraph string, verbatim bool) {
+	term.Paragraphs(text, func(paragraph string, verbatim bool) {
 		if !first {
 			p.macro("PP")
 		}
 		if first = false; verbatim {
 			p.verbatim(paragraph)
 		} else {
-			p.text(wrap(paragraph, 78))
+			p.text(term.Wrap(paragraph, 78))
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -105,7 +106,7 @@ func (r *messageRef) idOf(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	}
 	n, err := b.Len(ctx)
 	if err == nil && r.position >= n {
-		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, count(n, "message"))
+		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, term.Count(n, "message"))
 		err = &ctxdir.Error{Op: findMessage, Context: c.ID(), Branch: b.Name(), Err: err}
 	}
 	if err != nil {
@@ -128,4 +129,32 @@ func (r *messageRef) endOf(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bra
 		return 0, err
 	}
 	return last.Position + 1, nil
+}
+
+// idsOf returns the ids of messages, each once. It opens the context only if they are not all there.
+func idsOf(ctx context.Context, s *ctxdir.Store, id uuid.UUID, branch string, refs []messageRef) (ids []uuid.UUID, err error) {
+	add := func(id uuid.UUID) {
+		if !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if !slices.ContainsFunc(refs, func(r messageRef) bool { return r.id == uuid.Nil }) && branch == "" {
+		for _, r := range refs {
+			add(r.id)
+		}
+		return ids, nil
+	}
+	return ids, withOpen(ctx, s, id, func(c *ctxdir.Context) error {
+		b, err := branchOf(c, branch)
+		for i := range refs {
+			if err != nil {
+				return err
+			}
+			var id uuid.UUID
+			if id, err = refs[i].idOf(ctx, c, b); err == nil {
+				add(id)
+			}
+		}
+		return err
+	})
 }

@@ -137,19 +137,10 @@ func (a *app) printMetadata(m *ctxdir.Metadata) error {
 			return err
 		}
 		b.WriteByte('\n')
-		a.out.expectJSON()
+		a.out.ExpectJSON()
 		_, err := a.out.Write(b.Bytes())
 		return err
 	}
 	_, err := a.out.Write(append(record.MetadataLine(m), '\n'))
 	return err
-}
-
-// problemOf reports the problem of a context that could be opened nevertheless.
-func problemOf(c *ctxdir.Context) error {
-	p := c.Metadata().Problem
-	if p == nil {
-		return nil
-	}
-	return problems(problemHint(c.ID(), p), "%v", p)
 }

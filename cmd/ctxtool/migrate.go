@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/legacy"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -83,7 +84,7 @@ func (a *app) storeToMigrateTo() (s *ctxdir.Store, remove func() error, err erro
 type migrateRun struct {
 	a        *app
 	ctx      context.Context
-	progress *progress
+	progress *term.Progress
 	sum      migrateSummary
 	store    *ctxdir.Store // nil while it is missing
 }
@@ -91,7 +92,7 @@ type migrateRun struct {
 func (m *migrateRun) run(paths []string) error {
 	m.sum.Record = "summary"
 	stopped := m.paths(paths)
-	m.progress.clear()
+	m.progress.Clear()
 	if stopped != nil && m.ctx.Err() == nil {
 		return stopped
 	}
@@ -99,7 +100,7 @@ func (m *migrateRun) run(paths []string) error {
 		return err
 	}
 	if stopped == nil && m.sum.Failed > 0 {
-		return problems("", "failed to migrate %s", count(m.sum.Failed, "legacy context"))
+		return problems("", "failed to migrate %s", term.Count(m.sum.Failed, "legacy context"))
 	}
 	return stopped
 }
@@ -139,9 +140,9 @@ func (m *migrateRun) migrate(path, asked string) error {
 		}
 		m.store = s
 	}
-	m.progress.file(path)
-	done, err := m.store.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.bytes})
-	m.progress.clear()
+	m.progress.File(path)
+	done, err := m.store.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.Bytes})
+	m.progress.Clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()
 	}
@@ -164,19 +165,19 @@ func (m *migrateRun) migrate(path, asked string) error {
 			migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again},
 		)
 	}
-	what := fmt.Sprintf("%s, %s", count(done.Messages, "message"), count(done.Branches, "branch"))
+	what := fmt.Sprintf("%s, %s", term.Count(done.Messages, "message"), term.Count(done.Branches, "branch"))
 	if done.Again {
 		what += ", migrated before"
 	}
-	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, oneLine(path)))
+	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, term.OneLine(path)))
 }
 
 // failed reports a legacy context that was not migrated, and how the new context would differ.
 func (m *migrateRun) failed(path string, err error) error {
 	m.sum.Failed++
-	m.progress.clear()
+	m.progress.Clear()
 	for _, d := range libraryError(err).Differs {
-		m.a.warn(errorRecord{Path: path, Error: oneLine(d)})
+		m.a.warn(errorRecord{Path: path, Error: term.OneLine(d)})
 	}
 	return m.a.fileFailed(path, cause(err), err)
 }
@@ -188,9 +189,9 @@ func (m *migrateRun) skipped(path, asked, reason string) error {
 		return m.a.record(failedRecord{Record: "skipped", Path: path, Reason: reason})
 	}
 	if path == asked {
-		m.a.note("%s: %s", oneLine(path), reason)
+		m.a.note("%s: %s", term.OneLine(path), reason)
 	} else {
-		m.a.detail("%s: %s", oneLine(path), reason)
+		m.a.detail("%s: %s", term.OneLine(path), reason)
 	}
 	return nil
 }
@@ -203,9 +204,9 @@ func (m *migrateRun) printSummary() error {
 	if m.a.dryRun {
 		verb = "would migrate"
 	}
-	text := fmt.Sprintf("%s %s with %s", verb, count(m.sum.Migrated, "legacy context"), count(m.sum.Messages, "message"))
+	text := fmt.Sprintf("%s %s with %s", verb, term.Count(m.sum.Migrated, "legacy context"), term.Count(m.sum.Messages, "message"))
 	if m.sum.Skipped > 0 {
-		text += ", skipped " + count(m.sum.Skipped, "other file")
+		text += ", skipped " + term.Count(m.sum.Skipped, "other file")
 	}
 	if m.sum.Failed > 0 {
 		text += fmt.Sprintf(", failed on %d", m.sum.Failed)

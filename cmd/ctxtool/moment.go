@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -178,10 +179,10 @@ func (a *app) printMoments(s *ctxdir.Store, all []moment.Moment) error {
 	for _, m := range all {
 		ids = append(ids, m.ID)
 	}
-	paint, short, contexts := a.colours(a.out.w), shortIDsOf(ids), shortIDsIn(s)
+	paint, short, contexts := a.out.Colours(), shortIDsOf(ids), shortIDsIn(s)
 	for _, m := range all {
-		head := paint.paint(bold, fmt.Sprintf("%-8s", m.Type)) + "  " + short.of(m.ID) + "  " +
-			paint.paint(dim, fmt.Sprintf("%.2f  in %s", m.Relevance, contexts.of(m.Context)))
+		head := paint.Paint(term.Bold, fmt.Sprintf("%-8s", m.Type)) + "  " + short.of(m.ID) + "  " +
+			paint.Paint(term.Dim, fmt.Sprintf("%.2f  in %s", m.Relevance, contexts.of(m.Context)))
 		if err := a.printf("%s\n%s\n", head, momentText(m.Content, a.snippetWidth(momentMargin))); err != nil {
 			return err
 		}
@@ -198,11 +199,11 @@ const (
 func momentText(content string, columns int) string {
 	var lines []string
 	for line := range strings.Lines(content) {
-		lines = append(lines, strings.Split(wrap(oneLine(strings.TrimSuffix(line, "\n")), columns), "\n")...)
+		lines = append(lines, strings.Split(term.Wrap(term.OneLine(strings.TrimSuffix(line, "\n")), columns), "\n")...)
 	}
 	if len(lines) > momentLines {
 		lines = lines[:momentLines]
-		lines[momentLines-1] = shorten(lines[momentLines-1]+" …", columns)
+		lines[momentLines-1] = term.Shorten(lines[momentLines-1]+" …", columns)
 	}
 	margin := strings.Repeat(" ", momentMargin)
 	return margin + strings.Join(lines, "\n"+margin)
@@ -231,9 +232,6 @@ add it again. To remove a text for good, erase the message: "ctxtool erase".`,
 	return cmd
 }
 
-// findMoment is the operation of errors about moments.
-const findMoment = "find a moment in"
-
 // minMomentID is the least length of a beginning of an id, so that a number is not taken for one.
 const minMomentID = 4
 
@@ -255,7 +253,7 @@ func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string)
 		}
 	}
 	if a.dryRun && !a.json {
-		a.note("would remove %s", count(len(found), "moment"))
+		a.note("would remove %s", term.Count(len(found), "moment"))
 	}
 	return nil
 }

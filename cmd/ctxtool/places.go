@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -72,7 +73,7 @@ func (a *app) findHistories() (paths []string, err error) {
 			if a.json {
 				err = a.record(foundRecord{"found", string(p.tool), path, files})
 			} else {
-				err = a.printf("%-12s %10s  %s\n", p.tool, count(files, "file"), oneLine(path))
+				err = a.printf("%-12s %10s  %s\n", p.tool, term.Count(files, "file"), term.OneLine(path))
 			}
 			if err != nil {
 				return nil, err
@@ -108,7 +109,7 @@ func (a *app) choosePlaces(cmd *cobra.Command, agreed bool) ([]string, error) {
 		return nil, usage(cmd, "no histories found in the usual places; pass a PATH")
 	case agreed:
 		return paths, nil
-	case a.json || !a.asksOnTerminal() || !a.onTerminal():
+	case a.json || !a.asksOnTerminal() || !a.out.OnTerminal():
 		return nil, usage(cmd, "pass --yes to import these, or a PATH")
 	}
 	store, err := a.storePath()

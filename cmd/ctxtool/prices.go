@@ -3,11 +3,11 @@ package main
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/term"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/spf13/cobra"
 )
@@ -50,9 +50,9 @@ func (p *priceLists) notes(a *app, all *tokens.Sum) {
 	if all.Computed > 0 {
 		from := "list prices of " + monthText(p.month)
 		if p.file != "" {
-			from = oneLine(p.file) + " and " + from
+			from = term.OneLine(p.file) + " and " + from
 		}
-		a.note("the cost of %s of the steps is computed from %s", percent(all.Computed, all.Steps), from)
+		a.note("the cost of %s of the steps is computed from %s", term.Percent(all.Computed, all.Steps), from)
 	}
 	if all.Unpriced == 0 {
 		return
@@ -61,13 +61,13 @@ func (p *priceLists) notes(a *app, all *tokens.Sum) {
 	rest := max(len(names)-maxUnpriced, 0)
 	text := make([]string, 0, maxUnpriced+1)
 	for _, name := range names[:len(names)-rest] {
-		text = append(text, oneLine(cmp.Or(name, "(unknown)")))
+		text = append(text, term.OneLine(cmp.Or(name, "(unknown)")))
 	}
 	if rest > 0 {
 		text = append(text, fmt.Sprintf("%d more", rest))
 	}
-	a.note("the cost is that of %s of the steps and %s of the tokens; no price for %s", percent(all.Steps-all.Unpriced, all.Steps),
-		percent(all.Total-all.UnpricedTokens, all.Total), strings.Join(text, ", "))
+	a.note("the cost is that of %s of the steps and %s of the tokens; no price for %s", term.Percent(all.Steps-all.Unpriced, all.Steps),
+		term.Percent(all.Total-all.UnpricedTokens, all.Total), strings.Join(text, ", "))
 }
 
 // monthText is a month such as 2026-07 in words.
@@ -77,18 +77,4 @@ func monthText(month string) string {
 		return month
 	}
 	return at.Format("January 2006")
-}
-
-// percent is a share in percent; only nothing is 0, and only everything 100.
-func percent(part, whole int64) string {
-	share := 100 * float64(part) / float64(max(whole, 1))
-	switch {
-	case part > 0 && share < 0.1:
-		return "< 0.1 %"
-	case part < whole && share > 99.9:
-		return "> 99.9 %"
-	case share == math.Trunc(share):
-		return fmt.Sprintf("%.0f %%", share)
-	}
-	return fmt.Sprintf("%.1f %%", share)
 }

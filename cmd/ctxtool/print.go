@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 )
 
 // record prints a value as a line of JSON.
@@ -20,14 +21,6 @@ func (a *app) result(r any, format string, args ...any) error {
 		return a.record(r)
 	}
 	return a.printf(format+"\n", args...)
-}
-
-// printFitting prints a line for people. On a terminal, it cuts the end of a line that is too long.
-func (a *app) printFitting(line string) error {
-	if a.onTerminal() {
-		line = shorten(line, max(a.width(), minWidth))
-	}
-	return a.printf("%s\n", line)
 }
 
 // printf prints text for people.
@@ -56,7 +49,7 @@ func withReport[T any](ctx context.Context, print func(T) error, run func(ctx co
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		_ = a.out.Flush() // an error returns when the verb ends
-		fmt.Fprintln(a.stderr, "ctxtool: "+oneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, "ctxtool: "+term.OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 

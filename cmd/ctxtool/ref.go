@@ -132,19 +132,6 @@ func (f *refFlags) draft(ctx context.Context, args []string) (d ctxdir.Draft, er
 	return d, nil
 }
 
-// references is a line with the references that a message bears, "" without any.
-func (r *renderer) references(m *ctxdir.Message) string {
-	refs, _ := reference.Stored(m) // ref ls reports those that are invalid
-	if len(refs) == 0 {
-		return ""
-	}
-	names := make([]string, len(refs))
-	for i := range refs {
-		names[i] = refs[i].String()
-	}
-	return r.colour.paint(yellow, "@ "+oneLine(strings.Join(names, ", "))) + "\n"
-}
-
 var linesOfArgument = regexp.MustCompile(`^(.+):([0-9]+)(?:-([0-9]+))?$`)
 
 // splitReference splits FILE:A-B.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
@@ -87,7 +88,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		return rerr
 	}
 	a.page()
-	t := table{head: []string{"#", "STATUS", "FILE", "LINES", "NOTE"}, right: []int{0}, shrink: []int{4, 2}, ends: []int{2}}
+	t := term.Table{Head: []string{"#", "STATUS", "FILE", "LINES", "NOTE"}, Right: []int{0}, Shrink: []int{4, 2}, Ends: []int{2}}
 	sum := checkedSummary{"summary", len(all), map[reference.Status]int{}}
 	for i := range all {
 		r := &all[i]
@@ -98,8 +99,8 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 			}
 			continue
 		}
-		t.add(nil, fmt.Sprint(of[i].Position), string(r.Status), r.File, r.Lines.String(), r.Note)
-		t.style(1, statusStyle(r.Status))
+		t.Add(nil, fmt.Sprint(of[i].Position), string(r.Status), r.File, r.Lines.String(), r.Note)
+		t.Style(1, statusStyle(r.Status))
 	}
 	if rerr = a.printChecked(&t, all, &sum, f.lines); rerr != nil {
 		return rerr
@@ -109,13 +110,13 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		if f.lines {
 			advice = ""
 		}
-		return problems(advice, "the lines of %d of %s changed or are missing", n, count(len(all), "reference"))
+		return problems(advice, "the lines of %d of %s changed or are missing", n, term.Count(len(all), "reference"))
 	}
 	return err
 }
 
 // printChecked prints what follows the records, or the whole table for people.
-func (a *app) printChecked(t *table, all []reference.Resolution, sum *checkedSummary, lines bool) error {
+func (a *app) printChecked(t *term.Table, all []reference.Resolution, sum *checkedSummary, lines bool) error {
 	switch {
 	case a.json:
 		return a.record(sum)
@@ -125,13 +126,13 @@ func (a *app) printChecked(t *table, all []reference.Resolution, sum *checkedSum
 	case !lines:
 		return a.printTable(t)
 	}
-	paint := a.colours(a.out.w)
+	paint := a.out.Colours()
 	for i := range all {
 		r := &all[i]
 		at := reference.Ref{File: r.File, Lines: r.Lines}
-		head := fmt.Sprintf("%s  %s", paint.paint(statusStyle(r.Status), string(r.Status)), oneLine(at.String()))
+		head := fmt.Sprintf("%s  %s", paint.Paint(statusStyle(r.Status), string(r.Status)), term.OneLine(at.String()))
 		if r.Note != "" {
-			head += paint.paint(dim, "  "+oneLine(r.Note))
+			head += paint.Paint(term.Dim, "  "+term.OneLine(r.Note))
 		}
 		text := r.Text
 		if text == "" {
@@ -158,9 +159,9 @@ func shiftRight(text string) string {
 func statusStyle(s reference.Status) string {
 	switch s {
 	case reference.Modified:
-		return yellow
+		return term.Yellow
 	case reference.NotFound:
-		return boldRed
+		return term.BoldRed
 	}
 	return ""
 }

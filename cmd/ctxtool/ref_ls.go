@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
@@ -98,14 +99,14 @@ func (f *refFlags) eachReferences(ctx context.Context, a *app, c *ctxdir.Context
 		return each(messageReferences{m, refs})
 	})
 	if err == nil && unread > 0 {
-		err = problems("", "failed to read references of %s", count(unread, "message"))
+		err = problems("", "failed to read references of %s", term.Count(unread, "message"))
 	}
 	return b.Name(), err
 }
 
 func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags) error {
 	s := refSummary{Record: "summary", Context: c.ID().String(), seen: map[string]bool{}}
-	t := table{head: []string{"#", "FILE", "LINES", "SIZE", "FROM", "COMMIT"}, right: []int{0, 3}, shrink: []int{1}, ends: []int{1}}
+	t := term.Table{Head: []string{"#", "FILE", "LINES", "SIZE", "FROM", "COMMIT"}, Right: []int{0, 3}, Shrink: []int{1}, Ends: []int{1}}
 	branch, err := branchOf(c, f.branch)
 	if err != nil {
 		return err
@@ -124,7 +125,7 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 				}
 				continue
 			}
-			t.add(nil, fmt.Sprint(m.Position), r.File, m.refs[i].Lines.String(), sizeOrNone(r.Size), r.Origin, shortHash(r.Commit))
+			t.Add(nil, fmt.Sprint(m.Position), r.File, m.refs[i].Lines.String(), sizeOrNone(r.Size), r.Origin, shortHash(r.Commit))
 		}
 		return nil
 	})
@@ -137,7 +138,7 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 		err = a.record(s)
 	case f.summary:
 		err = a.printSummary(&s)
-	case len(t.rows) > 0:
+	case t.Len() > 0:
 		err = a.printTable(&t)
 	case !a.json:
 		a.note("no references")
@@ -150,8 +151,8 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 
 func (a *app) printSummary(s *refSummary) error {
 	return a.printf("%s, for %s of code\n%s of tools; messages copy %s of code, %s of it again\nratio %.3f\n",
-		count(s.Stored, "stored reference")+" of "+humanSize(s.ReferenceBytes), humanSize(s.ReferencedBytes),
-		count(s.Computed, "reference"), humanSize(s.CopiedBytes), humanSize(s.DuplicateBytes), s.Ratio)
+		term.Count(s.Stored, "stored reference")+" of "+term.Size(s.ReferenceBytes), term.Size(s.ReferencedBytes),
+		term.Count(s.Computed, "reference"), term.Size(s.CopiedBytes), term.Size(s.DuplicateBytes), s.Ratio)
 }
 
 // add counts the references of a message.
@@ -185,7 +186,7 @@ func sizeOrNone(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return humanSize(n)
+	return term.Size(n)
 }
 
 // shortHash is the beginning of a hash of git.

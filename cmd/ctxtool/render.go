@@ -10,9 +10,12 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/rivo/uniseg"
@@ -21,7 +24,7 @@ import (
 // renderer writes messages for people.
 type renderer struct {
 	w         io.Writer
-	colour    painter
+	colour    term.Painter
 	terminal  bool
 	fold      int                // columns of a folded line
 	tools     string             // how tool calls and results show: toolsNone, toolsShort or toolsFull
@@ -47,7 +50,8 @@ const (
 const foldColumns = 160 // if the width is unknown
 
 func (a *app) newRenderer(full bool) *renderer {
-	r := &renderer{w: a.out, colour: a.colours(a.out.w), terminal: a.onTerminal(), fold: cmp.Or(a.width(), foldColumns), tools: toolsShort}
+	r := &renderer{w: a.out, colour: a.out.Colours(), terminal: a.out.OnTerminal(), tools: toolsShort}
+	r.fold = cmp.Or(a.out.Columns(), foldColumns)
 	if full {
 		r.tools, r.thoughts = toolsFull, true
 	}
@@ -68,7 +72,7 @@ func (r *renderer) turn(t *transcript.Turn[*record.Loaded]) error {
 	body := ""
 	switch {
 	case m.Unavailable != nil:
-		body = r.colour.paint(red, "unavailable: "+oneLine(m.Unavailable.Error())) + "\n"
+		body = r.colour.Paint(term.Red, "unavailable: "+term.OneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
 		shown := 0
 		r.instructs, r.asks = transcript.Voice(m.Role) == transcript.System, transcript.Voice(m.Role) == transcript.User
@@ -82,11 +86,11 @@ func (r *renderer) turn(t *transcript.Turn[*record.Loaded]) error {
 			return r.forksBefore(m.Position + 1) // all of it was left out
 		}
 		if shown == 0 {
-			body += r.colour.paint(dim, "(no content)") + "\n"
+			body += r.colour.Paint(term.Dim, "(no content)") + "\n"
 		}
 		body += r.references(m.Message)
 		if m.Missing != nil {
-			body += r.colour.paint(red, "incomplete: "+oneLine(m.Missing.Error())) + "\n"
+			body += r.colour.Paint(term.Red, "incomplete: "+term.OneLine(m.Missing.Error())) + "\n"
 		}
 	}
 	if err := r.forksBefore(m.Position); err != nil {
@@ -117,7 +121,7 @@ func (r *renderer) forksBefore(position int64) error {
 		if at <= r.forked || at > position {
 			continue
 		}
-		b.WriteString(r.gap() + r.colour.paint(dim, "├─ forks here: "+oneLine(strings.Join(r.forks[at], ", "))) + "\n")
+		b.WriteString(r.gap() + r.colour.Paint(term.Dim, "├─ forks here: "+term.OneLine(strings.Join(r.forks[at], ", "))) + "\n")
 	}
 	r.forked = max(r.forked, position)
 	_, err := io.WriteString(r.w, b.String())
@@ -128,26 +132,26 @@ func (r *renderer) forksBefore(position int64) error {
 // terminal it is a rule.
 func (r *renderer) head(m *record.Loaded) string {
 	type word struct{ style, text string }
-	words := []word{{bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), oneLine(conversation.Speaker(m.Message))}}
+	words := []word{{term.Bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), term.OneLine(conversation.Speaker(m.Message))}}
 	if !m.CreatedAt.IsZero() {
-		words = append(words, word{dim, m.CreatedAt.Local().Format("2006-01-02 15:04:05")})
+		words = append(words, word{term.Dim, m.CreatedAt.Local().Format("2006-01-02 15:04:05")})
 	}
-	words = append(words, word{dim, m.ID.String()})
+	words = append(words, word{term.Dim, m.ID.String()})
 	if r.headsOnly {
-		words = append(words, word{"", humanSize(record.FullSize(m.Message))})
+		words = append(words, word{"", term.Size(record.FullSize(m.Message))})
 	}
 	if m.Edited {
-		words = append(words, word{yellow, "edited by hand"})
+		words = append(words, word{term.Yellow, "edited by hand"})
 	}
 	var head []string
 	columns := 3 // the dashes and a blank
 	for _, w := range words {
-		head = append(head, r.colour.paint(w.style, w.text))
+		head = append(head, r.colour.Paint(w.style, w.text))
 		columns += uniseg.StringWidth(w.text) + len("  ")
 	}
 	line := strings.Join(head, "  ")
 	if r.terminal && !r.headsOnly {
-		line = r.colour.paint(dim, "──") + " " + line + " " + r.colour.paint(dim, strings.Repeat("─", max(r.fold-columns, 1)))
+		line = r.colour.Paint(term.Dim, "──") + " " + line + " " + r.colour.Paint(term.Dim, strings.Repeat("─", max(r.fold-columns, 1)))
 	}
 	return line
 }
@@ -155,13 +159,13 @@ func (r *renderer) head(m *record.Loaded) string {
 func voiceStyle(role string) string {
 	switch transcript.Voice(role) {
 	case "user":
-		return boldBlue
+		return term.BoldBlue
 	case "assistant":
-		return boldGreen
+		return term.BoldGreen
 	case "tool":
-		return purple
+		return term.Purple
 	}
-	return yellow
+	return term.Yellow
 }
 
 // part is a part for people, "" if it is left out.
@@ -183,12 +187,12 @@ func (r *renderer) part(p transcript.Part) string {
 		}
 		return r.result(p, "")
 	case transcript.Attachment:
-		return r.colour.paint(dim, r.folded("+ ", p.Text))
+		return r.colour.Paint(term.Dim, r.folded("+ ", p.Text))
 	}
 	if r.thoughts {
 		return r.aside("  ", "", p.Text, true)
 	}
-	return r.colour.paint(dim, r.folded("  ", gist([]byte(p.Text))))
+	return r.colour.Paint(term.Dim, r.folded("  ", gist([]byte(p.Text))))
 }
 
 // call is a tool call with its results. A call that changes a file shows the change, or how many lines it has.
@@ -202,13 +206,13 @@ func (r *renderer) call(p *transcript.Part) string {
 	switch {
 	case r.tools == toolsShort && diff != nil:
 		changed := "  " + transcript.Changed(diff)
-		lines = append(lines, r.colour.paint(dim, shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
+		lines = append(lines, r.colour.Paint(term.Dim, term.Shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
 	case r.tools == toolsShort:
-		lines = append(lines, r.colour.paint(dim, r.folded("> ", summary)))
+		lines = append(lines, r.colour.Paint(term.Dim, r.folded("> ", summary)))
 	case diff != nil:
-		lines = append(lines, r.colour.paint(dim, r.folded("> ", summary)))
+		lines = append(lines, r.colour.Paint(term.Dim, r.folded("> ", summary)))
 		for _, l := range diff {
-			lines = append(lines, r.colour.paint(diffStyle(l), "  "+strings.TrimRight(r.plain(l), " ")))
+			lines = append(lines, r.colour.Paint(diffStyle(l), "  "+strings.TrimRight(r.plain(l), " ")))
 		}
 	default:
 		lines = append(lines, r.aside("> ", p.Name, p.Text, true))
@@ -227,7 +231,7 @@ func (r *renderer) call(p *transcript.Part) string {
 // shortPath cuts the beginning of a path that is too long for a line with so many other columns.
 func (r *renderer) shortPath(path string, other int) string {
 	room := r.fold - other - len(">  ")
-	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \n") || len(path) <= room || room < minWidth {
+	if !strings.HasPrefix(path, "/") || strings.ContainsAny(path, " \n") || len(path) <= room || room < term.MinWidth {
 		return path
 	}
 	if _, rest, ok := strings.Cut(path[len(path)-room+len("…"):], "/"); ok {
@@ -237,16 +241,16 @@ func (r *renderer) shortPath(path string, other int) string {
 }
 
 func (r *renderer) result(p transcript.Part, indent string) string {
-	style := dim
+	style := term.Dim
 	if p.Failed {
-		style = red
+		style = term.Red
 	}
 	if r.tools == toolsShort {
 		text := strings.TrimSpace(p.Name + " " + outputOf(p.Text))
 		if text == "" {
 			text = "(nothing)"
 		}
-		return r.colour.paint(style, r.folded(indent+"< ", text))
+		return r.colour.Paint(style, r.folded(indent+"< ", text))
 	}
 	return r.aside(indent+"< ", p.Name, p.Text, true)
 }
@@ -264,17 +268,17 @@ func outputOf(result string) string {
 func diffStyle(line string) string {
 	switch {
 	case strings.HasPrefix(line, "+"):
-		return green
+		return term.Green
 	case strings.HasPrefix(line, "-"):
-		return red
+		return term.Red
 	}
-	return dim
+	return term.Dim
 }
 
 // plain is a text without the characters that control a terminal.
 func (r *renderer) plain(text string) string {
 	if r.terminal {
-		return withoutControls(text)
+		return term.WithoutControls(text)
 	}
 	return text
 }
@@ -282,7 +286,7 @@ func (r *renderer) plain(text string) string {
 // aside is a thought, a tool call or a tool result: folded to a line, or in full and indented.
 func (r *renderer) aside(mark, name, text string, full bool) string {
 	if !full {
-		return r.colour.paint(dim, r.folded(mark, strings.TrimSpace(name+" "+text)))
+		return r.colour.Paint(term.Dim, r.folded(mark, strings.TrimSpace(name+" "+text)))
 	}
 	var pretty bytes.Buffer
 	if transcript.KindOf(json.RawMessage(text)) == '{' && json.Indent(&pretty, []byte(text), "", "  ") == nil {
@@ -290,11 +294,11 @@ func (r *renderer) aside(mark, name, text string, full bool) string {
 	}
 	text = strings.TrimRight(r.plain(text), "\n")
 	if name != "" {
-		text = oneLine(name) + "\n" + text
+		text = term.OneLine(name) + "\n" + text
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
-		lines[i] = r.colour.paint(dim, strings.TrimRight(mark+l, " ")) // a pager resets the colour at each line
+		lines[i] = r.colour.Paint(term.Dim, strings.TrimRight(mark+l, " ")) // a pager resets the colour at each line
 		mark = strings.Repeat(" ", len(mark))
 	}
 	return strings.Join(lines, "\n")
@@ -325,11 +329,24 @@ func gist(object []byte) string {
 func (r *renderer) folded(mark, text string) string {
 	note := ""
 	if n := strings.Count(strings.TrimSpace(text), "\n"); n > 0 {
-		note = fmt.Sprintf(" (%s lines)", humanCount(int64(n+1)))
+		note = fmt.Sprintf(" (%s lines)", term.Number(int64(n+1)))
 	}
 	// The rest of a long text is not visible.
 	if limit := r.fold * 8; len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "")
 	}
-	return mark + shorten(strings.Join(strings.Fields(oneLine(text)), " "), r.fold-len(mark)-len(note)) + note
+	return mark + term.Shorten(strings.Join(strings.Fields(term.OneLine(text)), " "), r.fold-len(mark)-len(note)) + note
+}
+
+// references is a line with the references that a message bears, "" without any.
+func (r *renderer) references(m *ctxdir.Message) string {
+	refs, _ := reference.Stored(m) // ref ls reports those that are invalid
+	if len(refs) == 0 {
+		return ""
+	}
+	names := make([]string, len(refs))
+	for i := range refs {
+		names[i] = refs[i].String()
+	}
+	return r.colour.Paint(term.Yellow, "@ "+term.OneLine(strings.Join(names, ", "))) + "\n"
 }

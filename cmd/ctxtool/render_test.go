@@ -12,7 +12,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
 )
 
@@ -94,145 +93,6 @@ func TestFolded(t *testing.T) {
 	}
 }
 
-func TestTable(t *testing.T) {
-	tests := []struct {
-		name  string
-		width int
-		want  string
-	}{
-		{"as wide as it is", 0, `
-ID  TITLE                  N
-1   a title of some text   5
-22  日本語の題            10
-3
-`},
-		{"narrow", 24, `
-ID  TITLE              N
-1   a title of some…   5
-22  日本語の題        10
-3
-`},
-		{"as narrow as a column gets", 19, `
-ID  TITLE         N
-1   a title of…   5
-22  日本語の題   10
-3
-`},
-		{"a column less", 17, `
-ID  TITLE
-1   a title of s…
-22  日本語の題
-3
-`},
-		{"never too narrow", 5, `
-ID  TITLE
-1   a title of…
-22  日本語の題
-3
-`},
-	}
-	for _, test := range tests {
-		tab := table{head: []string{"ID", "TITLE", "N"}, right: []int{2}, shrink: []int{1}, drop: []int{2}}
-		tab.add(nil, "1", "a title\nof some text", "5")
-		tab.add(nil, "22", "日本語の題", "10")
-		tab.add(nil, "3", "", "")
-		var b strings.Builder
-		if err := tab.print(&b, test.width, false); err != nil {
-			t.Fatal(err)
-		}
-		if got := "\n" + b.String(); got != test.want {
-			t.Errorf("%s:%s\nwanted%s", test.name, got, test.want)
-		}
-	}
-}
-
-// TestTableGivesWidthToNames: lesser columns go before a title is short, and before two names look alike.
-func TestTableGivesWidthToNames(t *testing.T) {
-	models := []string{"claude-opus-4-5-20251101", "claude-opus-4-6-20251101", "claude-haiku-4-5-20251001"}
-	tab := table{
-		head: []string{"TITLE", "MODEL", "SIZE", "UPDATED"}, shrink: []int{0, 1}, keep: map[int]int{0: 20, 1: 14},
-		names: []int{1}, drop: []int{3, 2, 1},
-	}
-	for _, model := range models {
-		tab.add(nil, "A title of some length, and more", model, "12.3 KiB", "2026-05-04 10:00")
-	}
-	tests := []struct {
-		width int
-		want  string
-	}{
-		{100, `
-TITLE                             MODEL                      SIZE      UPDATED
-A title of some length, and more  claude-opus-4-5-20251101   12.3 KiB  2026-05-04 10:00
-A title of some length, and more  claude-opus-4-6-20251101   12.3 KiB  2026-05-04 10:00
-A title of some length, and more  claude-haiku-4-5-20251001  12.3 KiB  2026-05-04 10:00
-`},
-		{60, `
-TITLE                    MODEL                      SIZE
-A title of some length…  claude-opus-4-5-20251101   12.3 KiB
-A title of some length…  claude-opus-4-6-20251101   12.3 KiB
-A title of some length…  claude-haiku-4-5-20251001  12.3 KiB
-`},
-		{53, `
-TITLE                 MODEL                  SIZE
-A title of some len…  claude-opu…5-20251101  12.3 KiB
-A title of some len…  claude-opu…6-20251101  12.3 KiB
-A title of some len…  claude-hai…5-20251001  12.3 KiB
-`},
-		{46, `
-TITLE                 MODEL
-A title of some len…  claude-opus-4-5-20251101
-A title of some len…  claude-opus-4-6-20251101
-A title of some len…  claude-haiku…-5-20251001
-`},
-		{30, `
-TITLE
-A title of some length, and m…
-A title of some length, and m…
-A title of some length, and m…
-`},
-	}
-	for _, test := range tests {
-		var b strings.Builder
-		if err := tab.print(&b, test.width, false); err != nil {
-			t.Fatal(err)
-		}
-		if got := "\n" + b.String(); got != test.want {
-			t.Errorf("%d columns:%s\nwanted%s", test.width, got, test.want)
-		}
-	}
-}
-
-func TestShortenMiddle(t *testing.T) {
-	for _, test := range []struct {
-		name string
-		n    int
-		want string
-	}{
-		{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "abc…fg"}, {"abcdefgh", 5, "ab…gh"}, {"日本語の題名", 8, "日本…名"}, {"abc", 1, "…"},
-	} {
-		if got := shortenMiddle(test.name, test.n); got != test.want {
-			t.Errorf("%q to %d: %q, wanted %q", test.name, test.n, got, test.want)
-		}
-	}
-}
-
-func TestShorten(t *testing.T) {
-	tests := []struct {
-		text string
-		n    int
-		want string
-	}{
-		{"abc", 3, "abc"}, {"abcd", 3, "ab…"}, {"", 0, ""},
-		{"日本語", 6, "日本語"}, {"日本語", 5, "日本…"}, {"日本語", 4, "日…"},
-		{"👩‍👩‍👧x", 3, "👩‍👩‍👧x"}, {"👩‍👩‍👧xy", 3, "👩‍👩‍👧…"},
-	}
-	for _, test := range tests {
-		if got := shorten(test.text, test.n); got != test.want {
-			t.Errorf("%q to %d: %q, wanted %q", test.text, test.n, got, test.want)
-		}
-	}
-}
-
 func TestReadLine(t *testing.T) {
 	type line struct {
 		text string
@@ -265,55 +125,6 @@ func TestReadLine(t *testing.T) {
 		}
 		if !reflect.DeepEqual(got, test.want) {
 			t.Errorf("%.20q: %v, wanted %v", test.in, got, test.want)
-		}
-	}
-}
-
-// TestOpenAI: messages get the form of the API, without members that it refuses, and with a result after each call.
-func TestOpenAI(t *testing.T) {
-	tests := []struct{ name, body, want string }{
-		{"a member of another API", `{"role":"user","content":"a","x":1.0}`, `[{"role":"user","content":"a"}]`},
-		{
-			"parts, a developer, a name",
-			`{"role":"developer","name":"ada","content":[{"type":"text","text":"a","x":1}]}`,
-			`[{"role":"developer","content":[{"text":"a","type":"text"}],"name":"ada"}]`,
-		},
-		{"a boundary without a role", `{"type":"system","subtype":"compact_boundary","content":"x","sessionId":"s"}`, `[]`},
-		{"a role in capitals", `{"role":"User","content":"a"}`, `[{"role":"user","content":"a"}]`},
-		{"session record", `{"type":"user","message":{"role":"user","content":"a"}}`, `[{"role":"user","content":"a"}]`},
-		{
-			"tools",
-			`{"message":{"role":"assistant","content":[{"type":"thinking","thinking":"h"},{"type":"text","text":"a<b"},` +
-				`{"type":"tool_use","id":"t1","name":"f.g","input":{"n":1.0}}]}}`,
-			`[{"role":"assistant","content":"a<b",` +
-				`"tool_calls":[{"id":"t1","type":"function","function":{"name":"f_g","arguments":"{\"n\":1.0}"}}]},` +
-				`{"role":"tool","content":"(no result was recorded)","tool_call_id":"t1"}]`,
-		},
-		{
-			"a result without its call",
-			`{"message":{"role":"user","content":[{"type":"tool_result","tool_use_id":"t1","content":"ok"}]}}`,
-			`[{"role":"user","content":"[result of a tool] ok"}]`,
-		},
-		{
-			"image",
-			`{"role":"user","content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AA=="}}]}`,
-			`[{"role":"user","content":[{"image_url":{"url":"data:image/png;base64,AA=="},"type":"image_url"}]}]`,
-		},
-		{"node", `{"message":{"author":{"role":"user"},"content":{"parts":["a"]}}}`, `[{"role":"user","content":"a"}]`},
-		{"no message", `{"type":"progress","data":{}}`, `[]`},
-	}
-	for _, test := range tests {
-		var b strings.Builder
-		e := newOpenAI(&b, reading{})
-		begun := e.begin(&ctxdir.Metadata{}, "main")
-		body := json.RawMessage(test.body)
-		m := &ctxdir.Message{Role: transcript.Inner(body).RoleOf()}
-		err := errors.Join(begun, e.message(t.Context(), &record.Loaded{Message: m, Body: body}), e.end())
-		if lost := e.omitted(); (test.want == "[]") != (lost.messages == 1) {
-			t.Errorf("%s: left out %v", test.name, lost)
-		}
-		if got := strings.NewReplacer("\n  ", "", "\n", "").Replace(b.String()); err != nil || got != test.want {
-			t.Errorf("%s: %v\n%s\nwanted\n%s", test.name, err, got, test.want)
 		}
 	}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -81,7 +82,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.RepairOption
 	failed := 0
 	if len(o.Contexts) != 1 {
 		o.Failed = func(err error) {
-			v.bar.clear()
+			v.bar.Clear()
 			failed++
 			a.warnOf(err)
 		}
@@ -92,21 +93,21 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.RepairOption
 		return err
 	})
 	if err != nil {
-		v.bar.clear()
+		v.bar.Clear()
 		return err
 	}
 	verb := "made"
 	if a.dryRun {
 		verb = "would make"
 	}
-	if err := v.end("%s %s in %s", verb, count(v.count, "repair"), count(v.last.Contexts, "context")); err != nil {
+	if err := v.end("%s %s in %s", verb, term.Count(v.count, "repair"), term.Count(v.last.Contexts, "context")); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return failures("repair", failed, v.last.Contexts)
 	}
 	if v.last.Left > 0 {
-		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", count(v.last.Left, "problem"))
+		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", term.Count(v.last.Left, "problem"))
 	}
 	return nil
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"fmt"
 	"io/fs"
 	"path/filepath"
 	"slices"
@@ -10,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -51,32 +51,18 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 			record.TrashItem{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason}, a.dryRun,
 		}
 		removed = append(removed, short.of(id))
-		return a.result(r, "%s  %s  -> %s", id, humanSize(t.Bytes), t.Path)
+		return a.result(r, "%s  %s  -> %s", id, term.Size(t.Bytes), t.Path)
 	})
 	if err != nil {
 		return err
 	}
 	if a.dryRun && !a.json {
-		a.note("would move %s to the trash", count(len(unique)-failed, "context"))
+		a.note("would move %s to the trash", term.Count(len(unique)-failed, "context"))
 	}
 	if len(removed) > 0 {
 		a.noteUndo(strings.Join(removed, " "), len(removed) > 1)
 	}
 	return failures("remove", failed, len(unique))
-}
-
-// describe is the beginning of a context's id, and its title if it has one.
-func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
-	title := ""
-	_ = withOpen(ctx, s, id, func(c *ctxdir.Context) error { // a damaged context has no title
-		title = c.Summary().Title
-		return nil
-	})
-	short := shortIDsIn(s).of(id)
-	if title == "" {
-		return short
-	}
-	return fmt.Sprintf("%s, %q,", short, shorten(oneLine(title), 60))
 }
 
 // moveToTrash removes a context. A dry run only measures it.

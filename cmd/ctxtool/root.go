@@ -8,13 +8,14 @@ import (
 	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
 // app is one run of the command: where it reads and writes, and the global flags.
 type app struct {
 	stdin  io.Reader
-	out    *output
+	out    *term.Output
 	stderr io.Writer
 	env    func(string) string
 
@@ -50,10 +51,7 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) (*app, *cobra.Command) {
-	a := &app{stdin: stdin, stderr: stderr, env: env, out: newOutput(stdout)}
-	if a.onTerminal() {
-		a.out.sanitiser = &sanitiser{colours: bool(a.colours(stdout))}
-	}
+	a := &app{stdin: stdin, stderr: stderr, env: env, out: term.NewOutput(stdout, env)}
 	root := &cobra.Command{
 		Use:   "ctxtool",
 		Short: "Store the conversations of language-model agents as plain files",
@@ -129,7 +127,7 @@ func (a *app) begin(cmd *cobra.Command, _ []string) error {
 		return usage(cmd, "--lock-timeout must not be negative")
 	}
 	if a.json {
-		a.out.expectJSON()
+		a.out.ExpectJSON()
 	}
 	a.collects = !a.noGC && a.env("CTXDIR_NO_GC") == "" && collectsAfter(cmd)
 	return nil

@@ -3,12 +3,11 @@ package main
 import (
 	"context"
 	"slices"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -16,14 +15,6 @@ type searchSummary struct {
 	Record string `json:"record"`
 	Hits   int    `json:"hits"`
 	Behind int64  `json:"behind"`
-}
-
-type searchFlags struct {
-	query        search.Query
-	labels       labelFlags
-	since, until string
-	maxWait      time.Duration
-	open         int
 }
 
 func (a *app) searchCmd() *cobra.Command {
@@ -74,23 +65,6 @@ progress and repeated records, is left out without --all.`,
 	return cmd
 }
 
-// add adds the flags for the conditions on messages, and for pages of what a verb lists.
-func (f *searchFlags) add(a *app, cmd *cobra.Command, verb, what string) {
-	flags, q := cmd.Flags(), &f.query
-	a.branchFlag(cmd, &q.Branch, "branch", "only messages that `BRANCH` shows")
-	flags.StringSliceVar(&q.Roles, "role", nil, "only messages of the role `ROLE`; can be repeated")
-	flags.StringSliceVar(&q.Types, "type", nil, "only messages of the type `TYPE`; can be repeated")
-	flags.StringVar(&q.Kind, "kind", "", "only contexts or branches of the kind `KIND`, * for all")
-	f.labels.add(cmd, "only contexts with the label `KEY=VALUE`; can be repeated")
-	flags.StringVar(&q.Project, "project", "", "only contexts with the label project=`NAME`")
-	flags.StringVar(&f.since, "since", "", "only messages of `T` or later")
-	flags.StringVar(&f.until, "until", "", "only messages before `T`")
-	flags.BoolVar(&q.Removed, "removed", false, "also messages that no branch shows any more")
-	flags.IntVar(&q.Limit, "limit", 20, verb+" at most `N` "+what)
-	flags.StringVar(&q.Cursor, "cursor", "", "continue after the page that ended with the cursor `C`")
-	flags.DurationVar(&f.maxWait, "max-wait", 0, "bring the index up to date for at most `DURATION`; 0 for as long as it takes")
-}
-
 // parse checks the flags, and returns the arguments without the query.
 func (f *searchFlags) parse(cmd *cobra.Command, args []string) ([]string, error) {
 	q := &f.query
@@ -105,37 +79,6 @@ func (f *searchFlags) parse(cmd *cobra.Command, args []string) ([]string, error)
 	err := f.parseConditions(cmd)
 	q.Limit = max(q.Limit, f.open)
 	return args, err
-}
-
-// parseConditions checks the flags that add added.
-func (f *searchFlags) parseConditions(cmd *cobra.Command) (err error) {
-	q := &f.query
-	switch {
-	case q.Limit <= 0:
-		return usage(cmd, "--limit must be positive")
-	case f.maxWait < 0:
-		return usage(cmd, "--max-wait must not be negative")
-	}
-	if q.Labels, err = f.labels.parse(cmd); err != nil {
-		return err
-	}
-	if q.Since, err = parseTime(cmd, "--since", f.since); err != nil {
-		return err
-	}
-	q.Until, err = parseTime(cmd, "--until", f.until)
-	return err
-}
-
-// within restricts the query to the contexts that the arguments name.
-func (f *searchFlags) within(s *ctxdir.Store, refs []string) error {
-	for _, ref := range refs {
-		id, err := resolve(s, ref)
-		if err != nil {
-			return err
-		}
-		f.query.Contexts = append(f.query.Contexts, id)
-	}
-	return nil
 }
 
 func (a *app) search(ctx context.Context, s *ctxdir.Store, f *searchFlags, refs []string) error {
@@ -172,7 +115,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		a.page()
 		err = a.printHits(s, hits)
 		if n := len(hits); n > 0 && n == f.query.Limit {
-			a.detail("printed %s; continue with --cursor %s", count(n, "message"), hits[n-1].Cursor)
+			a.detail("printed %s; continue with --cursor %s", term.Count(n, "message"), hits[n-1].Cursor)
 		}
 	}
 	if err != nil {
@@ -191,26 +134,6 @@ func (a *app) noteWords(hits []search.Hit) {
 	case !slices.ContainsFunc(hits, func(h search.Hit) bool { return !h.Partial }):
 		a.note("no message has all of these words; the hits have some of them")
 	}
-}
-
-// notSearched reports what the index does not have.
-func (a *app) notSearched(updated search.UpdateResult) error {
-	if updated.Behind > 0 && !a.json {
-		a.note("not searched yet: %s", count(int(updated.Behind), "commit"))
-	}
-	if updated.Problem != nil {
-		return problems(hint(updated.Problem), "not searched: %v", updated.Problem)
-	}
-	return nil
-}
-
-// updateIndex brings the index up to date, behind a progress bar.
-func (a *app) updateIndex(ctx context.Context, x *search.Index, o search.UpdateOptions) (search.UpdateResult, error) {
-	bar := a.newProgress("indexing")
-	o.Progress = bar.contexts
-	updated, err := x.Update(ctx, o)
-	bar.clear()
-	return updated, err
 }
 
 func (a *app) hitRecords(hits []search.Hit, limit int, behind int64) error {
@@ -249,7 +172,7 @@ func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *searc
 		}
 		if !a.json {
 			a.page()
-			paint := a.colours(a.out.w)
+			paint := a.out.Colours()
 			err = a.printf("%s\n", a.contextHead(paint, shortIDsIn(s), h.Context, h.Title, h.Labels))
 			if err == nil {
 				err = a.printHit(paint, number, h)
@@ -271,18 +194,4 @@ func (a *app) openHit(ctx context.Context, s *ctxdir.Store, number int, h *searc
 		}
 		return err
 	})
-}
-
-// grouped returns the numbers of n things, grouped by context in the order of the first ones.
-func grouped(n int, of func(i int) uuid.UUID) (groups [][]int) {
-	at := map[uuid.UUID]int{}
-	for i := range n {
-		id := of(i)
-		if _, ok := at[id]; !ok {
-			at[id] = len(groups)
-			groups = append(groups, nil)
-		}
-		groups[at[id]] = append(groups[at[id]], i)
-	}
-	return groups
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -17,17 +18,18 @@ func (r *statsRun) print(s *ctxdir.Store) error {
 		return r.printRecords()
 	}
 	r.a.page()
-	all, paint := &r.all, r.a.colours(r.a.out.w)
-	head := []string{count(all.Contexts, "context"), count(all.Messages, "message"), tokensText(all) + " tokens"}
+	all, paint := &r.all, r.a.out.Colours()
+	head := []string{term.Count(all.Contexts, "context"), term.Count(all.Messages, "message"), tokensText(all) + " tokens"}
 	if all.Cost != nil {
 		head = append(head, costText(&all.sum))
 	}
-	head = append(head, count(len(all.Models), "model"))
-	if err := r.a.printf("%s\n%s\n", paint.paint(dim, oneLine(s.Info().Path)), paint.paint(bold, strings.Join(head, " · "))); err != nil {
+	head = append(head, term.Count(len(all.Models), "model"))
+	path := paint.Paint(term.Dim, term.OneLine(s.Info().Path))
+	if err := r.a.printf("%s\n%s\n", path, paint.Paint(term.Bold, strings.Join(head, " · "))); err != nil {
 		return err
 	}
-	if bars, from, to := sparkline(r.months); bars != "" {
-		if err := r.a.printf("\ntokens by month  %s %s %s\n", from, paint.paint(boldBlue, bars), to); err != nil {
+	if bars, from, to := term.Months(r.months); bars != "" {
+		if err := r.a.printf("\ntokens by month  %s %s %s\n", from, paint.Paint(term.BoldBlue, bars), to); err != nil {
 			return err
 		}
 	}
@@ -49,32 +51,32 @@ func (r *statsRun) print(s *ctxdir.Store) error {
 	return nil
 }
 
-func (r *statsRun) table(s *ctxdir.Store) *table {
+func (r *statsRun) table(s *ctxdir.Store) *term.Table {
 	short := shortIDsIn(s)
-	t := &table{
-		head: []string{"PROJECT", "CONTEXTS", "MESSAGES", "TOKENS", "COST", "MODELS", "UPDATED"}, right: []int{1, 2, 3, 4}, shrink: []int{5, 0},
-		keep: map[int]int{0: titleWidth, 5: titleWidth}, names: []int{0}, drop: []int{5, 2, 1},
+	t := &term.Table{
+		Head: []string{"PROJECT", "CONTEXTS", "MESSAGES", "TOKENS", "COST", "MODELS", "UPDATED"}, Right: []int{1, 2, 3, 4}, Shrink: []int{5, 0},
+		Keep: map[int]int{0: term.TitleWidth, 5: term.TitleWidth}, Names: []int{0}, Drop: []int{5, 2, 1},
 	}
 	if r.contexts {
-		t.head[0], t.head[1] = "TITLE", "CONTEXT"
-		t.right, t.names, t.drop = t.right[1:], nil, []int{5, 2}
+		t.Head[0], t.Head[1] = "TITLE", "CONTEXT"
+		t.Right, t.Names, t.Drop = t.Right[1:], nil, []int{5, 2}
 	}
 	rows := r.rows
 	if r.limit > 0 && len(rows) > r.limit {
 		rows = rows[:r.limit]
 	}
 	for _, c := range rows {
-		name, second := cmp.Or(lastFolders(c.Project), "(none)"), humanCount(int64(c.Contexts))
+		name, second := cmp.Or(lastFolders(c.Project), "(none)"), term.Number(int64(c.Contexts))
 		if r.contexts {
 			name, second = cmp.Or(c.Title, "(no title)"), short.of(uuid.MustParse(c.Context))
 		}
-		t.add(nil, name, second, humanCount(c.Messages), tokensText(c), costText(&c.sum), strings.Join(c.Models, ", "), humanTime(c.UpdatedAt))
+		t.Add(nil, name, second, term.Number(c.Messages), tokensText(c), costText(&c.sum), strings.Join(c.Models, ", "), term.Ago(c.UpdatedAt))
 	}
 	if rest := len(r.rows) - len(rows); rest > 0 {
-		t.add(nil, fmt.Sprintf("… %d more", rest), "", "", "", "", "", "")
+		t.Add(nil, fmt.Sprintf("… %d more", rest), "", "", "", "", "", "")
 	}
 	if all := r.all.sum; all.Unpriced == all.Steps {
-		t.remove(4)
+		t.Remove(4)
 	}
 	return t
 }
@@ -82,25 +84,26 @@ func (r *statsRun) table(s *ctxdir.Store) *table {
 // tokensText is the tokens of conversations, with ~ if some are estimates.
 func tokensText(c *conversations) string {
 	if c.Estimated > 0 {
-		return "~" + shortCount(c.Tokens)
+		return "~" + term.Short(c.Tokens)
 	}
-	return shortCount(c.Tokens)
+	return term.Short(c.Tokens)
 }
 
 // metrics are the figures about the store.
-func (r *statsRun) metrics() *table {
-	t := &table{head: []string{"METRIC", "VALUE", ""}, right: []int{1}, shrink: []int{2}}
-	t.add(nil, "folder size", humanSize(r.disk.Bytes), fmt.Sprintf("%s, %s on the disk", count(r.disk.Files, "file"), humanSize(r.disk.Disk)))
+func (r *statsRun) metrics() *term.Table {
+	t := &term.Table{Head: []string{"METRIC", "VALUE", ""}, Right: []int{1}, Shrink: []int{2}}
+	files := fmt.Sprintf("%s, %s on the disk", term.Count(r.disk.Files, "file"), term.Size(r.disk.Disk))
+	t.Add(nil, "folder size", term.Size(r.disk.Bytes), files)
 	if r.queries > 0 {
-		t.add(nil, "query time", fmt.Sprintf("%.1f ms", milliseconds(r.query)), "median of "+queriesText(r.queries))
+		t.Add(nil, "query time", fmt.Sprintf("%.1f ms", milliseconds(r.query)), "median of "+queriesText(r.queries))
 	} else {
-		t.add(nil, "query time", "n/a", "no search index, or no title with a word")
+		t.Add(nil, "query time", "n/a", "no search index, or no title with a word")
 	}
 	if r.whole > 0 {
-		t.add(nil, "token reduction", fmt.Sprintf("%.1f %%", r.reduction()*100),
-			fmt.Sprintf("contexts of at most %s tokens instead of ~%s", humanCount(r.budget), shortCount(r.whole)))
+		t.Add(nil, "token reduction", fmt.Sprintf("%.1f %%", r.reduction()*100),
+			fmt.Sprintf("contexts of at most %s tokens instead of ~%s", term.Number(r.budget), term.Short(r.whole)))
 	} else {
-		t.add(nil, "token reduction", "n/a", "no conversation has a message")
+		t.Add(nil, "token reduction", "n/a", "no conversation has a message")
 	}
 	return t
 }
@@ -151,44 +154,4 @@ func (r *statsRun) printRecords() error {
 		}
 	}
 	return nil
-}
-
-// maxMonths bounds the months of a sparkline.
-const maxMonths = 24
-
-// sparkline draws a bar for each month up to the last one. It is empty if there are fewer than two months.
-func sparkline(months map[string]int64) (bars, from, to string) {
-	names := make([]string, 0, len(months))
-	top := int64(0)
-	for name := range months {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	if len(names) < 2 {
-		return "", "", ""
-	}
-	last, err := time.Parse("2006-01", names[len(names)-1])
-	if err != nil {
-		return "", "", ""
-	}
-	first := last
-	for range maxMonths - 1 {
-		if first.Format("2006-01") <= names[0] {
-			break
-		}
-		first = first.AddDate(0, -1, 0)
-	}
-	for m := first; !m.After(last); m = m.AddDate(0, 1, 0) {
-		top = max(top, months[m.Format("2006-01")])
-	}
-	var b strings.Builder
-	levels := []rune("▁▂▃▄▅▆▇█")
-	for m := first; !m.After(last); m = m.AddDate(0, 1, 0) {
-		bar := '·'
-		if n := months[m.Format("2006-01")]; n > 0 {
-			bar = levels[int(float64(n)/float64(top)*float64(len(levels)-1))]
-		}
-		b.WriteRune(bar)
-	}
-	return b.String(), first.Format("2006-01"), last.Format("2006-01")
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -22,7 +23,7 @@ type summaryRecord struct {
 // survey is the output of check and repair: findings behind a progress bar, and a summary.
 type survey struct {
 	a      *app
-	bar    *progress
+	bar    *term.Progress
 	all    int // contexts to examine
 	last   ctxdir.CheckProgress
 	byKind map[string]int
@@ -43,38 +44,38 @@ func (v *survey) progress(p ctxdir.CheckProgress) {
 	v.last = p
 	switch {
 	case v.all > 1:
-		v.bar.contexts(p.Contexts, v.all)
+		v.bar.Items("contexts", p.Contexts, v.all)
 	case p.Of > 0:
-		v.bar.steps("messages", p.Done, p.Of)
+		v.bar.Steps("messages", p.Done, p.Of)
 	}
 }
 
 // print prints a finding: with --json its record, else one line. On a terminal, where the ids of a path leave no room
 // in the line, the path goes to a second one.
 func (v *survey) print(f ctxdir.Finding, r any) error {
-	v.bar.clear()
+	v.bar.Clear()
 	v.count++
 	v.byKind[string(f.Kind)]++
 	a := v.a
 	if a.json {
 		return a.record(r)
 	}
-	colours := a.colours(a.out.w)
-	line := colours.paint(bold, string(f.Kind))
+	colours := a.out.Colours()
+	line := colours.Paint(term.Bold, string(f.Kind))
 	if f.Severity != "" {
-		style := map[ctxdir.Severity]string{ctxdir.SeverityError: red, ctxdir.SeverityWarning: yellow}[f.Severity]
-		line = colours.paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
+		style := map[ctxdir.Severity]string{ctxdir.SeverityError: term.Red, ctxdir.SeverityWarning: term.Yellow}[f.Severity]
+		line = colours.Paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
 	}
 	where := cmp.Or(f.Path, record.ID(f.Context))
-	detail := oneLine(strings.TrimPrefix(f.Detail, where+": "))
+	detail := term.OneLine(strings.TrimPrefix(f.Detail, where+": "))
 	if f.Repairable {
 		detail += " (repairable)"
 	}
 	switch {
 	case where == "":
 		line += ": " + detail
-	case a.onTerminal():
-		line += ": " + detail + "\n  " + colours.paint(dim, oneLine(where))
+	case a.out.OnTerminal():
+		line += ": " + detail + "\n  " + colours.Paint(term.Dim, term.OneLine(where))
 	default:
 		line += "  " + where + ": " + detail
 	}
@@ -83,7 +84,7 @@ func (v *survey) print(f ctxdir.Finding, r any) error {
 
 // end prints the summary: a record, or a note for people.
 func (v *survey) end(format string, args ...any) error {
-	v.bar.clear()
+	v.bar.Clear()
 	if v.a.json {
 		return v.a.record(summaryRecord{"summary", v.last.Contexts, &v.last.Messages, v.count, v.byKind})
 	}

@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -170,16 +171,6 @@ func TestPager(t *testing.T) {
 	}
 }
 
-func TestPagerCommand(t *testing.T) {
-	for pager, want := range map[string]string{
-		"": "less -FRX", " ": "less -FRX", "cat": "", "more": "more", "less -R": "less -R", "col -b | less": "sh -c col -b | less",
-	} {
-		if got := strings.Join(pagerCommand(pager), " "); got != want {
-			t.Errorf("%q: %q, wanted %q", pager, got, want)
-		}
-	}
-}
-
 // TestCtrlC interrupts reading a text: the terminal is restored, and the line with the ^C is cleared.
 func TestCtrlC(t *testing.T) {
 	p := newInProcess(t)
@@ -199,7 +190,8 @@ func TestCtrlC(t *testing.T) {
 		t.Errorf("the terminal's settings changed: %v, %+v, were %+v", err, after, before)
 	}
 	status, shown := c.end(cmd)
-	if status != exitInterrupted || !strings.HasSuffix(shown, "^C"+eraseLine+painter(true).paint(boldRed, "ctxtool:")+" interrupted\n") {
+	want := "^C\r\x1b[K" + term.Painter(true).Paint(term.BoldRed, "ctxtool:") + " interrupted\n"
+	if status != exitInterrupted || !strings.HasSuffix(shown, want) {
 		t.Errorf("status %d: %q", status, shown)
 	}
 }

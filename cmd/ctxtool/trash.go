@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -61,9 +62,9 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		}
 		ids = append(ids, id)
 	}
-	t := table{
-		head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, right: []int{2},
-		shrink: []int{6}, keep: map[int]int{6: titleWidth}, drop: []int{1, 3},
+	t := term.Table{
+		Head: []string{"ITEM", "KIND", "SIZE", "REMOVED", "EXPIRES", "CONTEXT", "REASON"}, Right: []int{2},
+		Shrink: []int{6}, Keep: map[int]int{6: term.TitleWidth}, Drop: []int{1, 3},
 	}
 	failed := 0
 	var items []ctxdir.TrashItem
@@ -88,16 +89,16 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		if x.Context != uuid.Nil {
 			context = short.of(x.Context)
 		}
-		t.add(r, endOf(x.ID), string(cmp.Or(x.Kind, "?")), humanSize(x.Bytes), humanTime(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
+		t.Add(r, endOf(x.ID), string(cmp.Or(x.Kind, "?")), term.Size(x.Bytes), term.Ago(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
 			context, x.Reason)
 	}
-	if len(t.rows) > 0 {
+	if t.Len() > 0 {
 		if err := a.printTable(&t); err != nil {
 			return err
 		}
 	}
 	if failed > 0 {
-		return problems("", "failed to list %s", count(failed, "trash folder"))
+		return problems("", "failed to list %s", term.Count(failed, "trash folder"))
 	}
 	return nil
 }
@@ -159,9 +160,9 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 		if err != nil {
 			return err
 		}
-		line := r.Path + "  " + humanSize(r.Bytes)
+		line := r.Path + "  " + term.Size(r.Bytes)
 		if r.Branch != "" {
-			line = fmt.Sprintf("%s  %s  branch %s", r.Path, count(r.Messages, "message"), oneLine(r.Branch))
+			line = fmt.Sprintf("%s  %s  branch %s", r.Path, term.Count(r.Messages, "message"), term.OneLine(r.Branch))
 		}
 		restored := record.OfRestored(r)
 		restored.Record = "restored"
@@ -213,7 +214,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 	if a.asks() {
 		plan, err := purge(ctx, ctxdir.PurgeOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it
 		if err == nil && len(plan) > 0 {
-			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", count(len(plan), "item"), humanSize(itemBytes(plan)))
+			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", term.Count(len(plan), "item"), term.Size(itemBytes(plan)))
 		}
 		if err != nil {
 			return err
@@ -238,10 +239,10 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 		verb = "would purge"
 	}
 	if !a.json {
-		a.note("%s %s (%s)", verb, count(len(done), "item"), humanSize(itemBytes(done)))
+		a.note("%s %s (%s)", verb, term.Count(len(done), "item"), term.Size(itemBytes(done)))
 	}
 	if failed > 0 {
-		return problems("", "failed to purge %s", count(failed, "item"))
+		return problems("", "failed to purge %s", term.Count(failed, "item"))
 	}
 	return nil
 }

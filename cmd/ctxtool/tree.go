@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -40,32 +41,32 @@ func (a *app) tree(ctx context.Context, c *ctxdir.Context, _ []string) error {
 
 func (a *app) printTree(all []ctxdir.BranchInfo) error {
 	a.page()
-	t := table{head: []string{"BRANCH", "FORK", "MESSAGES", "SIZE"}, right: []int{1, 2, 3}, shrink: []int{0}, names: []int{0}}
+	t := term.Table{Head: []string{"BRANCH", "FORK", "MESSAGES", "SIZE"}, Right: []int{1, 2, 3}, Shrink: []int{0}, Names: []int{0}}
 	for _, root := range treeOf(all) {
-		t.addNode(root, "", "", "")
+		addNode(&t, root, "", "", "")
 	}
 	return a.printTable(&t)
 }
 
 // addNode adds the rows of a branch and its children. prefix draws the lines of its ancestors, corner joins it to its
 // parent, and below continues its own line in the rows of its children.
-func (t *table) addNode(w *branchNode, prefix, corner, below string) {
+func addNode(t *term.Table, w *branchNode, prefix, corner, below string) {
 	name, fork := w.Name, ""
 	if w.Active {
 		name += " *"
 	}
 	if corner != "" {
-		fork = humanCount(w.Shared)
+		fork = term.Number(w.Shared)
 	}
-	t.add(nil, prefix+corner+name, fork, humanCount(w.Messages), humanSize(w.Bytes))
+	t.Add(nil, prefix+corner+name, fork, term.Number(w.Messages), term.Size(w.Bytes))
 	if w.Active {
-		t.style(0, boldGreen)
+		t.Style(0, term.BoldGreen)
 	}
 	for i, child := range w.children {
 		if i == len(w.children)-1 {
-			t.addNode(child, prefix+below, "└─ ", "   ")
+			addNode(t, child, prefix+below, "└─ ", "   ")
 		} else {
-			t.addNode(child, prefix+below, "├─ ", "│  ")
+			addNode(t, child, prefix+below, "├─ ", "│  ")
 		}
 	}
 }

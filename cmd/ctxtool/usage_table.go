@@ -5,9 +5,9 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"strconv"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 )
@@ -29,17 +29,17 @@ var usageColumns = []struct {
 }
 
 // table shows the rows, and their sum.
-func (r *usageRun) table(s *ctxdir.Store) *table {
-	t := &table{}
+func (r *usageRun) table(s *ctxdir.Store) *term.Table {
+	t := &term.Table{}
 	names := r.names(s, t)
 	all := &r.report.Sum
 	cells := func(sum *tokens.Sum) (cells []string) {
 		if r.by != "step" {
-			cells = append(cells, humanCount(sum.Calls))
+			cells = append(cells, term.Number(sum.Calls))
 		}
 		for _, c := range usageColumns {
 			if c.count(all) > 0 {
-				text := shortCount(c.count(sum))
+				text := term.Short(c.count(sum))
 				if sum.Estimated > 0 && c.estimated && c.count(sum) > 0 {
 					text = "~" + text
 				}
@@ -51,70 +51,70 @@ func (r *usageRun) table(s *ctxdir.Store) *table {
 		}
 		return cells
 	}
-	first := len(t.head)
-	for _, i := range t.shrink {
-		t.keep = map[int]int{i: max(titleWidth, len("claude-sonnet-4-5-20250929"))}
+	first := len(t.Head)
+	for _, i := range t.Shrink {
+		t.Keep = map[int]int{i: max(term.TitleWidth, len("claude-sonnet-4-5-20250929"))}
 	}
 	if r.by != "step" {
-		t.head = append(t.head, "STEPS")
+		t.Head = append(t.Head, "STEPS")
 	}
 	lesser := map[int]int{} // columns to leave out in a narrow terminal, by their place in the order
 	for _, c := range usageColumns {
 		if c.count(all) > 0 {
 			if c.lesser > 0 {
-				lesser[c.lesser] = len(t.head)
+				lesser[c.lesser] = len(t.Head)
 			}
-			t.head = append(t.head, c.head)
+			t.Head = append(t.Head, c.head)
 		}
 	}
 	for _, place := range slices.Sorted(maps.Keys(lesser)) {
-		t.drop = append(t.drop, lesser[place])
+		t.Drop = append(t.Drop, lesser[place])
 	}
 	if all.Unpriced < all.Steps {
-		t.head = append(t.head, "COST")
+		t.Head = append(t.Head, "COST")
 	}
-	for i := first; i < len(t.head); i++ {
-		t.right = append(t.right, i)
+	for i := first; i < len(t.Head); i++ {
+		t.Right = append(t.Right, i)
 	}
 	for _, row := range r.report.Rows() {
-		t.add(nil, append(names(row), cells(&row.Sum)...)...)
+		t.Add(nil, append(names(row), cells(&row.Sum)...)...)
 	}
 	total := slices.Repeat([]string{""}, first)
 	total[0] = "total"
-	t.add(nil, append(total, cells(all)...)...)
-	for i := range t.head {
-		t.style(i, bold)
+	t.Add(nil, append(total, cells(all)...)...)
+	for i := range t.Head {
+		t.Style(i, term.Bold)
 	}
 	return t
 }
 
 // names adds the columns that say what a row is about, and returns a function for their cells.
-func (r *usageRun) names(s *ctxdir.Store, t *table) func(row *tokens.Row) []string {
+func (r *usageRun) names(s *ctxdir.Store, t *term.Table) func(row *tokens.Row) []string {
 	short := shortIDsIn(s)
 	switch r.by {
 	case "context":
-		t.head, t.shrink = []string{"CONTEXT", "TITLE"}, []int{1}
+		t.Head, t.Shrink = []string{"CONTEXT", "TITLE"}, []int{1}
 		return func(row *tokens.Row) []string { return []string{short.of(uuid.MustParse(row.Key)), row.Text} }
 	case "prompt":
-		t.head, t.shrink = []string{"CONTEXT", "PROMPT"}, []int{1}
+		t.Head, t.Shrink = []string{"CONTEXT", "PROMPT"}, []int{1}
 		return func(row *tokens.Row) []string {
 			return []string{short.of(row.Context), cmp.Or(row.Text, "(none)")}
 		}
 	case "message":
-		t.head, t.shrink, t.names = []string{"CONTEXT", "BRANCH", "MESSAGE"}, []int{1}, []int{1}
+		t.Head, t.Shrink, t.Names = []string{"CONTEXT", "BRANCH", "MESSAGE"}, []int{1}, []int{1}
 		return func(row *tokens.Row) []string {
 			return []string{short.of(row.Context), row.Branch, fmt.Sprint("#", row.Position)}
 		}
 	case "step":
-		t.head, t.shrink, t.names = []string{"CONTEXT", "MESSAGE", "MODEL"}, []int{2}, []int{2}
+		t.Head, t.Shrink, t.Names = []string{"CONTEXT", "MESSAGE", "MODEL"}, []int{2}, []int{2}
 		return func(row *tokens.Row) []string {
 			return []string{short.of(row.Context), fmt.Sprint("#", row.Position), row.Model}
 		}
 	case "project":
-		t.head, t.shrink, t.names = []string{"PROJECT"}, []int{0}, []int{0}
+		t.Head, t.Shrink, t.Names = []string{"PROJECT"}, []int{0}, []int{0}
 		return func(row *tokens.Row) []string { return []string{cmp.Or(lastFolders(row.Key), "(none)")} }
 	}
-	t.head, t.shrink, t.names = []string{map[string]string{"model": "MODEL", "day": "DAY"}[r.by]}, []int{0}, []int{0}
+	t.Head, t.Shrink, t.Names = []string{map[string]string{"model": "MODEL", "day": "DAY"}[r.by]}, []int{0}, []int{0}
 	return func(row *tokens.Row) []string { return []string{cmp.Or(row.Key, "(unknown)")} }
 }
 
@@ -126,7 +126,7 @@ func costText(s *tokens.Sum) string {
 	if s.Unpriced == s.Steps {
 		return "unpriced"
 	}
-	text := "$" + dollars(s.Cost)
+	text := "$" + term.Dollars(s.Cost)
 	if s.Rough {
 		text = "~" + text
 	}
@@ -134,32 +134,4 @@ func costText(s *tokens.Sum) string {
 		text += "+"
 	}
 	return text
-}
-
-// dollars is an amount to the cent, or to two digits below a dime.
-func dollars(d float64) string {
-	if d > 0 && d < 0.1 {
-		return strconv.FormatFloat(d, 'g', 2, 64)
-	}
-	return strconv.FormatFloat(d, 'f', 2, 64)
-}
-
-// shortCount is a number in three digits, such as 847, 12.3k and 4.56M.
-func shortCount(n int64) string {
-	if n < 1000 {
-		return strconv.FormatInt(n, 10)
-	}
-	f, unit := float64(n), 0
-	for f >= 999.5 && unit < 6 {
-		f /= 1000
-		unit++
-	}
-	digits := 2
-	switch {
-	case f >= 99.95:
-		digits = 0
-	case f >= 9.995:
-		digits = 1
-	}
-	return strconv.FormatFloat(f, 'f', digits, 64) + string("kMGTPE"[unit-1])
 }

@@ -7,16 +7,10 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
-
-type readyRecord struct {
-	Record  string  `json:"record"`
-	Context string  `json:"context,omitempty"`
-	Seq     *uint64 `json:"seq,omitempty"`
-	Polling string  `json:"polling,omitempty"` // why it polls
-}
 
 type watchFlags struct {
 	tail      int64
@@ -211,11 +205,11 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event) error {
 	}
 	p.lacks.add(m)
 	if e.Op == "replaced" || e.Op == "edited" {
-		if err := p.line(e, "%s message %d of %s:", e.Op, e.Message.Position, oneLine(e.Branch)); err != nil {
+		if err := p.line(e, "%s message %d of %s:", e.Op, e.Message.Position, term.OneLine(e.Branch)); err != nil {
 			return err
 		}
 	} else if p.last != (branchKey{e.Context, e.Branch}) {
-		if err := p.line(e, "%s", oneLine(e.Branch)); err != nil {
+		if err := p.line(e, "%s", term.OneLine(e.Branch)); err != nil {
 			return err
 		}
 	}
@@ -234,7 +228,7 @@ func (p *follower) line(e *ctxdir.Event, format string, args ...any) error {
 	if p.only == nil {
 		text = p.short(e.Context) + "  " + text
 	}
-	return p.a.printf("%s\n", p.a.colours(p.a.out.w).paint(dim, "· "+text))
+	return p.a.printf("%s\n", p.a.out.Colours().Paint(term.Dim, "· "+text))
 }
 
 func (p *follower) branch(e *ctxdir.Event) error {
@@ -242,7 +236,7 @@ func (p *follower) branch(e *ctxdir.Event) error {
 	if len(e.Branches) > 0 {
 		info = e.Branches[0]
 	}
-	name := oneLine(e.Branch)
+	name := term.OneLine(e.Branch)
 	switch e.Op {
 	case "created":
 		if info.Parent != "" {
@@ -250,9 +244,9 @@ func (p *follower) branch(e *ctxdir.Event) error {
 		}
 		return p.line(e, "new branch %s", name)
 	case "renamed":
-		return p.line(e, "renamed branch %s to %s", oneLine(e.Was), name)
+		return p.line(e, "renamed branch %s to %s", term.OneLine(e.Was), name)
 	case "moved":
-		return p.line(e, "rewound branch %s to %s", name, count(info.Base, "message"))
+		return p.line(e, "rewound branch %s to %s", name, term.Count(info.Base, "message"))
 	}
 	return p.line(e, "removed branch %s", name)
 }
@@ -272,7 +266,7 @@ func (p *follower) context(e *ctxdir.Event) error {
 		title = e.Metadata.Title
 	}
 	if title != "" {
-		title = ": " + oneLine(title)
+		title = ": " + term.OneLine(title)
 	}
 	return p.line(e, "context %s%s", e.Op, title)
 }

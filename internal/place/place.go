@@ -1,8 +1,8 @@
 // Package place checks whether the promises of docs/DESIGN.md hold for a folder: its file system, space and limits, and
 // the behaviour of syncs, locks and times.
 //
-// [Look] collects facts from the system, and [Facts.Findings] evaluates them. [Try] tries syncs, locks and file times,
-// and checks the results.
+// [Examine] makes all checks. [Look] collects facts from the system, and [Facts.Findings] evaluates them. [Try] tries
+// syncs, locks and file times, and checks the results.
 package place
 
 import "slices"
@@ -37,6 +37,7 @@ const (
 	KindClock      Kind = "clock"
 	KindTimes      Kind = "file-times"
 	KindNames      Kind = "names"
+	KindStaging    Kind = "staging"
 )
 
 // Finding is the result of one check.

@@ -2,10 +2,9 @@ package record
 
 import (
 	"errors"
-	"strings"
-	"unicode"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
 )
 
 // Problem is an error as one line; empty for none.
@@ -13,28 +12,7 @@ func Problem(err error) string {
 	if err == nil {
 		return ""
 	}
-	return OneLine(err.Error())
-}
-
-// OneLine makes a text safe for one line: it drops characters that change the direction of writing, and turns other
-// control characters into blanks.
-func OneLine(s string) string {
-	return strings.Map(func(r rune) rune {
-		switch {
-		case unicode.Is(unicode.Bidi_Control, r):
-			return -1
-		case ControlsTerminal(r):
-			return ' '
-		}
-		return r
-	}, s)
-}
-
-// ControlsTerminal reports whether a character controls a terminal: control characters (C0, DEL, C1), line and
-// paragraph separators, and the marks, overrides and isolates that change the direction of writing. Other characters
-// without width pass: emoji and several scripts need joiners.
-func ControlsTerminal(r rune) bool {
-	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
+	return term.OneLine(err.Error())
 }
 
 // isPayload reports whether an error is about a payload that cannot be read.

@@ -1,0 +1,24 @@
+package main
+
+import "github.com/ctxdir/ctxdir"
+
+type appendedRecord struct {
+	Record   string `json:"record"`
+	Context  string `json:"context"`
+	Branch   string `json:"branch"`
+	ID       string `json:"id"`
+	Position int64  `json:"position"`
+	Existed  bool   `json:"existed,omitempty"` // it was stored before, with equal content, or its message was lost
+}
+
+func (a *app) printAppended(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.AppendResult) error {
+	r := appendedRecord{"appended", c.ID().String(), b.Name(), at.ID.String(), at.Position, at.Existed}
+	return a.result(r, "%s", at.ID)
+}
+
+func positionOption(position int64) []ctxdir.WriteOption {
+	if position < 0 {
+		return nil
+	}
+	return []ctxdir.WriteOption{ctxdir.WithPosition(position)}
+}

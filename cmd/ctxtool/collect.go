@@ -1,0 +1,27 @@
+package main
+
+import (
+	"context"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/term"
+)
+
+// defaultGrace is the grace period of [ctxdir.CollectOptions].
+const defaultGrace = 7 * 24 * time.Hour
+
+// collectIfDue is the collection at the end of a verb that writes.
+func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
+	var messages int64
+	archived, err := s.CollectIfDue(ctx)
+	for _, done := range archived {
+		messages += done.Messages
+	}
+	if messages > 0 {
+		a.note(`archived %s, as "ctxtool config" shows`, term.Count(messages, "old message"))
+	}
+	if err != nil {
+		a.detail("garbage collection failed: %v", err)
+	}
+}
