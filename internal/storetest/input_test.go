@@ -62,7 +62,7 @@ func TestBadInput(t *testing.T) {
 		"name too long":       {named(strings.Repeat("é", 125)), engine.ErrInvalid, "255"},
 		"name equal by case":  {named("STRASSE"), engine.ErrExist, "Straße"},
 		"name taken":          {named("main"), engine.ErrExist, "main"},
-		"fork beyond":         {func() error { _, err := c.Active().Fork(ctx, "x", 4); return err }, engine.ErrPosition, "4 of 3"},
+		"fork beyond":         {func() error { _, err := c.Active().Fork(ctx, "x", 4); return err }, engine.ErrPosition, "4 of a branch with 3"},
 		"fork before":         {func() error { _, err := c.Active().Fork(ctx, "x", -1); return err }, engine.ErrPosition, ""},
 		"rewind beyond":       {func() error { return c.Active().Rewind(ctx, 4) }, engine.ErrPosition, ""},
 		"unknown branch":      {func() error { return c.Switch(ctx, "nope") }, engine.ErrNotExist, "nope"},
