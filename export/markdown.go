@@ -9,7 +9,7 @@ import (
 	"io"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/redact"
 	"github.com/ctxdir/ctxdir/transcript"
 )
@@ -20,7 +20,7 @@ type markdownFormat struct {
 	tools string
 }
 
-func oneLine(text redact.Text) string { return term.OneLine(text.String()) }
+func oneLine(text redact.Text) string { return plain.OneLine(text.String()) }
 
 func (e *markdownFormat) begin(title redact.Text, id string, branch redact.Text) error {
 	name := ""
@@ -89,7 +89,7 @@ const foldColumns = 160
 
 // summarised is the summary of a call, in one line.
 func summarised(p *part) string {
-	summary := term.Shorten(oneLine(p.summary), foldColumns)
+	summary := plain.Shorten(oneLine(p.summary), foldColumns)
 	if p.changes {
 		summary += " " + p.changed
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/message"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
@@ -51,9 +52,9 @@ func (a *app) appendLines(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	case q.err != nil:
 		return fmt.Errorf("cannot read stdin: %w", q.err)
 	}
-	a.detail("stored %s", term.Count(l.stored, "message"))
+	a.detail("stored %s", plain.Count(l.stored, "message"))
 	if l.rejected > 0 {
-		return problems("", "failed to store %d of %s", l.rejected, term.Count(l.rejected+l.stored, "line"))
+		return problems("", "failed to store %d of %s", l.rejected, plain.Count(l.rejected+l.stored, "line"))
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -141,7 +141,7 @@ func (a *app) archive(ctx context.Context, s *ctxdir.Store, o ctxdir.ArchiveOpti
 		return err
 	}
 	if several {
-		a.note("%s %s in %s", a.didArchive("archived"), sizeChange(sum), term.Count(processed, "context"))
+		a.note("%s %s in %s", a.didArchive("archived"), sizeChange(sum), plain.Count(processed, "context"))
 	}
 	return failures("archive", failed, processed)
 }
@@ -152,7 +152,7 @@ func (a *app) archived(record, name string, done ctxdir.ArchiveResult) error {
 	if err := a.result(r, "%s%s %s", name, a.didArchive(record), sizeChange(done)); err != nil || done.Stayed == 0 {
 		return err
 	}
-	a.note("%sleft the files of %s: edited by hand or damaged; run \"ctxtool check\" for details", name, term.Count(done.Stayed, "message"))
+	a.note("%sleft the files of %s: edited by hand or damaged; run \"ctxtool check\" for details", name, plain.Count(done.Stayed, "message"))
 	return nil
 }
 

@@ -7,7 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -139,7 +139,7 @@ change the active branch.`,
 // nameError turns an error about the name of a branch into a usage error.
 func nameError(name string, err error) error {
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return badArgument("", "branch name %q: %v", term.Shorten(name, 60), cause(err))
+		return badArgument("", "branch name %q: %v", plain.Shorten(name, 60), cause(err))
 	}
 	return err
 }
@@ -277,11 +277,11 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, term.Count(info.Messages, "message"))
+		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, plain.Count(info.Messages, "message"))
 		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {
-		a.note("would rewind branch %q from %s to %s", info.Name, term.Count(info.Messages, "message"), term.Number(to))
+		a.note("would rewind branch %q from %s to %s", info.Name, plain.Count(info.Messages, "message"), plain.Number(to))
 		return nil
 	}
 	r := branchRow(info)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/moment"
@@ -32,7 +33,7 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 		if b.Parent != "" {
 			from = forkPoint(b)
 		}
-		t.Add(branchRow(b), mark, b.Name, term.Number(b.Messages), term.Size(b.Bytes), from)
+		t.Add(branchRow(b), mark, b.Name, plain.Number(b.Messages), plain.Size(b.Bytes), from)
 		if b.Active {
 			t.Style(0, term.BoldGreen)
 			t.Style(1, term.BoldGreen)
@@ -43,11 +44,11 @@ func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 
 // forkPoint says where a branch begins on its parent, which may be a line that no branch has any more.
 func forkPoint(b ctxdir.BranchInfo) string {
-	parent := term.OneLine(b.Parent)
+	parent := plain.OneLine(b.Parent)
 	if id, err := uuid.Parse(parent); err == nil {
 		parent = "line …" + endOf(id)
 	}
-	return fmt.Sprintf("%s at %s", parent, term.Number(b.Base))
+	return fmt.Sprintf("%s at %s", parent, plain.Number(b.Base))
 }
 
 // ofConversation returns the branches without a kind.

@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -53,7 +53,7 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 			return err
 		}
 	}
-	err := v.end("checked %s in %s", term.Count(v.last.Messages, "message"), term.Count(v.last.Contexts, "context"))
+	err := v.end("checked %s in %s", plain.Count(v.last.Messages, "message"), plain.Count(v.last.Contexts, "context"))
 	if err != nil || found == 0 {
 		return err
 	}
@@ -61,5 +61,5 @@ func (a *app) check(ctx context.Context, s *ctxdir.Store, o ctxdir.CheckOptions)
 	if unrepairable == found {
 		advice = "legacy contexts cannot be repaired"
 	}
-	return problems(advice, "found %s", term.Count(found, "problem"))
+	return problems(advice, "found %s", plain.Count(found, "problem"))
 }

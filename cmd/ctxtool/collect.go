@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 // defaultGrace is the grace period of [ctxdir.CollectOptions].
@@ -19,7 +19,7 @@ func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
 		messages += done.Messages
 	}
 	if messages > 0 {
-		a.note(`archived %s, as "ctxtool config" shows`, term.Count(messages, "old message"))
+		a.note(`archived %s, as "ctxtool config" shows`, plain.Count(messages, "old message"))
 	}
 	if err != nil {
 		a.detail("garbage collection failed: %v", err)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -22,8 +22,8 @@ func (a *app) complete(
 	defer s.Close()
 	var found []string
 	_ = find(s, func(word, description string) {
-		if strings.HasPrefix(word, part) && term.OneLine(word) == word { // the shell writes it to the terminal
-			found = append(found, word+"\t"+term.OneLine(description))
+		if strings.HasPrefix(word, part) && plain.OneLine(word) == word { // the shell writes it to the terminal
+			found = append(found, word+"\t"+plain.OneLine(description))
 		}
 	})
 	return found, cobra.ShellCompDirectiveNoFileComp
@@ -77,7 +77,7 @@ func (a *app) branchesOf(ctx context.Context, ref, part string) ([]string, cobra
 		return withOpen(ctx, s, id, func(c *ctxdir.Context) error {
 			branches, err := c.Branches(ctx)
 			for _, b := range branches {
-				description := term.Count(b.Messages, "message")
+				description := plain.Count(b.Messages, "message")
 				if b.Active {
 					description += ", active"
 				}

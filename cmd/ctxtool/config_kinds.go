@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/dustin/go-humanize"
 )
 
@@ -52,7 +52,7 @@ func sizeText(n int64) string {
 	if n%1_000_000 == 0 {
 		return humanize.Bytes(uint64(n))
 	}
-	return term.Size(n)
+	return plain.Size(n)
 }
 
 // durationSetting is a time; 0 counts as ifZero.

@@ -9,6 +9,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
@@ -67,7 +68,7 @@ func (a *app) ask(ctx context.Context, question string) (yes bool, err error) {
 	if f, ok := a.stdin.(*os.File); ok {
 		term.DiscardTyped(f)
 	}
-	fmt.Fprintf(a.stderr, "%s [y/N] ", term.OneLine(question))
+	fmt.Fprintf(a.stderr, "%s [y/N] ", plain.OneLine(question))
 	answer := ""
 	err = interruptible(ctx, func() error {
 		answer, _ = bufio.NewReader(a.stdin).ReadString('\n')

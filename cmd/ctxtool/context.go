@@ -8,8 +8,8 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -184,9 +184,9 @@ func (a *app) explain(done *assemble.Assembly) {
 		if it.Kind == assemble.File {
 			where += " " + it.Text
 		}
-		a.note("%-8s %5d  %s: %s", it.Kind, it.Tokens, term.OneLine(where), term.OneLine(it.Why))
+		a.note("%-8s %5d  %s: %s", it.Kind, it.Tokens, plain.OneLine(where), plain.OneLine(it.Why))
 	}
 	for _, l := range done.LeftOut {
-		a.note("left out: %s (%s)", term.Count(l.Items, string(l.Kind)), l.Reason)
+		a.note("left out: %s (%s)", plain.Count(l.Items, string(l.Kind)), l.Reason)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -62,7 +62,7 @@ func failures(verb string, failed, all int) error {
 	if failed == 0 {
 		return nil
 	}
-	return problems("", "failed to %s %d of %s", verb, failed, term.Count(all, "context"))
+	return problems("", "failed to %s %d of %s", verb, failed, plain.Count(all, "context"))
 }
 
 // describe is the beginning of a context's id, and its title if it has one.
@@ -76,5 +76,5 @@ func describe(ctx context.Context, s *ctxdir.Store, id uuid.UUID) string {
 	if title == "" {
 		return short
 	}
-	return fmt.Sprintf("%s, %q,", short, term.Shorten(term.OneLine(title), 60))
+	return fmt.Sprintf("%s, %q,", short, plain.Shorten(plain.OneLine(title), 60))
 }

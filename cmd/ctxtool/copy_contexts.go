@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 )
 
@@ -32,7 +32,7 @@ func (a *app) copyContexts(ctx context.Context, from *ctxdir.Store, ids []uuid.U
 	}, func(id uuid.UUID, done ctxdir.BackupResult) error {
 		if done.Missing > 0 {
 			missing += done.Missing
-			a.warn(errorRecord{Error: fmt.Sprintf("context %s: left out %s: %v", id, term.Count(done.Missing, "item"), done.Problem)})
+			a.warn(errorRecord{Error: fmt.Sprintf("context %s: left out %s: %v", id, plain.Count(done.Missing, "item"), done.Problem)})
 		}
 		if done.Current {
 			current++
@@ -42,16 +42,16 @@ func (a *app) copyContexts(ctx context.Context, from *ctxdir.Store, ids []uuid.U
 		}
 		path := filepath.Join(to.Info().Path, done.Path)
 		return a.result(copyRecord{v.record, id.String(), path, done.Messages, done.Bytes, done.Current, done.Missing},
-			"%s  %s, %s", path, term.Count(done.Messages, "message"), term.Size(done.Bytes))
+			"%s  %s, %s", path, plain.Count(done.Messages, "message"), plain.Size(done.Bytes))
 	})
 	if current > 0 {
-		a.note("already up to date: %s", term.Count(current, "context"))
+		a.note("already up to date: %s", plain.Count(current, "context"))
 	}
 	if err == nil {
 		err = failures(v.verb, failed, len(ids))
 	}
 	if err == nil && missing > 0 {
-		err = problems("", "left out %s that cannot be read", term.Count(missing, "item"))
+		err = problems("", "left out %s that cannot be read", plain.Count(missing, "item"))
 	}
 	return err
 }

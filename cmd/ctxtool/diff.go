@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -79,8 +80,8 @@ func (a *app) diff(ctx context.Context, c *ctxdir.Context, f *showFlags, left, r
 	r.Common = min(sharedBy(all, order, i, j), all[i].Messages, all[j].Messages)
 	r.Left, r.Right = all[i].Messages-r.Common, all[j].Messages-r.Common
 	a.page()
-	shared := term.Count(r.Common, "message")
-	if err := a.result(r, "%s and %s share their first %s.", term.OneLine(left), term.OneLine(right), shared); err != nil {
+	shared := plain.Count(r.Common, "message")
+	if err := a.result(r, "%s and %s share their first %s.", plain.OneLine(left), plain.OneLine(right), shared); err != nil {
 		return err
 	}
 	var lacks incompleteCount
@@ -101,9 +102,9 @@ func (a *app) diffPart(
 	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, f *showFlags, common, n int64, lacks *incompleteCount,
 ) error {
 	if !a.json {
-		head := fmt.Sprintf("%s: %s more", term.OneLine(b.Name()), term.Count(n, "message"))
+		head := fmt.Sprintf("%s: %s more", plain.OneLine(b.Name()), plain.Count(n, "message"))
 		if n == 0 {
-			head = term.OneLine(b.Name()) + ": no more messages"
+			head = plain.OneLine(b.Name()) + ": no more messages"
 		}
 		if err := a.printf("\n%s\n", a.out.Colours().Paint(term.Bold, "═══ "+head)); err != nil || n == 0 {
 			return err

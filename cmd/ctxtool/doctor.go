@@ -7,7 +7,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -117,20 +117,20 @@ func (a *app) diagnosis(found []place.Finding) error {
 		}
 	}
 	if sum.Problems > 0 {
-		return problems("", "found %s", term.Count(sum.Problems, "problem"))
+		return problems("", "found %s", plain.Count(sum.Problems, "problem"))
 	}
 	return nil
 }
 
 // findingLines is a finding for people: a line, and a second one with the hint.
 func findingLines(f place.Finding) string {
-	detail := term.OneLine(f.Detail)
+	detail := plain.OneLine(f.Detail)
 	if f.Path != "" {
-		detail = term.OneLine(f.Path) + ": " + detail
+		detail = plain.OneLine(f.Path) + ": " + detail
 	}
 	s := fmt.Sprintf("%-7s  %-11s  %s", f.Severity, f.Kind, detail)
 	if f.Hint != "" {
-		s += fmt.Sprintf("\n%22s%s", "", term.OneLine(f.Hint))
+		s += fmt.Sprintf("\n%22s%s", "", plain.OneLine(f.Hint))
 	}
 	return s
 }

@@ -9,7 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/place"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 )
 
@@ -78,7 +78,7 @@ func newerContext(id uuid.UUID) place.Finding {
 }
 
 func (k *contextSurvey) findings() []place.Finding {
-	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: term.Count(k.contexts, "context")}
+	x := place.Finding{Kind: kindContexts, Severity: place.OK, Detail: plain.Count(k.contexts, "context")}
 	if k.failing > 0 {
 		x.Severity, x.Hint = place.Warning, `run "ctxtool check" for details, and "ctxtool repair" to repair`
 		x.Detail = fmt.Sprintf("found problems in %d of %s", k.failing, x.Detail)
@@ -87,7 +87,7 @@ func (k *contextSurvey) findings() []place.Finding {
 	if k.legacy > 0 {
 		found = append(found, place.Finding{
 			Kind: kindLegacy, Severity: place.Info, Hint: `run "ctxtool migrate" on the store to migrate all at once`,
-			Detail: term.Count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
+			Detail: plain.Count(k.legacy, "legacy context") + "; opening a legacy context migrates it",
 		})
 	}
 	if !k.ahead.IsZero() {
@@ -114,7 +114,7 @@ func collectionFinding(s *ctxdir.Store, contexts int) place.Finding {
 		x.Severity, x.Hint = place.Info, `run "ctxtool gc" to collect garbage`
 		fallthrough
 	default:
-		x.Detail = "last collected " + term.Ago(last)
+		x.Detail = "last collected " + plain.Ago(last)
 	}
 	return x
 }

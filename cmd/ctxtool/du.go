@@ -6,6 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/disk"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -72,25 +73,25 @@ func (a *app) contextSizes(ctx context.Context, s *ctxdir.Store, apparent bool) 
 	short := shortIDsIn(s)
 	var bytes, messages int64
 	for _, sum := range all {
-		row := []string{term.Size(sum.Bytes), term.Number(sum.Messages), short.of(sum.ID), sum.Title}
+		row := []string{plain.Size(sum.Bytes), plain.Number(sum.Messages), short.of(sum.ID), sum.Title}
 		r := sizeOf(sum)
 		if !apparent {
 			use, err := report.Context(ctx, sum.ID)
 			if err != nil {
 				return err
 			}
-			r.Disk, row = &use, slices.Insert(row, 1, term.Size(use))
+			r.Disk, row = &use, slices.Insert(row, 1, plain.Size(use))
 		}
 		t.Add(r, row...)
 		bytes, messages = bytes+sum.Bytes, messages+sum.Messages
 	}
-	row := []string{term.Size(bytes), term.Number(messages), "total", ""}
+	row := []string{plain.Size(bytes), plain.Number(messages), "total", ""}
 	if !apparent {
 		if err := report.Store(ctx); err != nil {
 			return err
 		}
 		t.Head, t.Right, t.Shrink = slices.Insert(t.Head, 1, "DISK"), []int{0, 1, 2}, []int{4}
-		row = slices.Insert(row, 1, term.Size(report.Total().Disk))
+		row = slices.Insert(row, 1, plain.Size(report.Total().Disk))
 	}
 	t.Add(nil, row...)
 	if err := a.printTable(&t); err != nil {
@@ -136,14 +137,14 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 	for _, b := range branches {
 		r := record.OfBranchSize(c, b)
 		r.Record = "size"
-		t.Add(r, term.Size(b.Bytes), term.Number(b.Messages), b.Name)
+		t.Add(r, plain.Size(b.Bytes), plain.Number(b.Messages), b.Name)
 	}
-	t.Add(whole, term.Size(sum.Bytes), term.Number(sum.Messages), "whole context")
+	t.Add(whole, plain.Size(sum.Bytes), plain.Number(sum.Messages), "whole context")
 	if sum.Archived > 0 {
-		t.Add(nil, term.Size(sum.Archived), "", "archived, before compression")
+		t.Add(nil, plain.Size(sum.Archived), "", "archived, before compression")
 	}
 	if blobs > 0 {
-		t.Add(nil, term.Size(blobs), "", "blobs, which other contexts may share")
+		t.Add(nil, plain.Size(blobs), "", "blobs, which other contexts may share")
 	}
 	if err := a.printTable(&t); err != nil {
 		return err
@@ -161,7 +162,7 @@ func (a *app) printDisk(ctx context.Context, d *disk.Report, context string) err
 	t := term.Table{Head: []string{"SIZE", "DISK", "FILES", "KIND"}, Right: []int{0, 1, 2}}
 	for _, kind := range disk.Kinds {
 		if u := d.OfKind(kind); u.Disk > 0 {
-			t.Add(diskRecord{"disk", context, kind, u}, term.Size(u.Bytes), term.Size(u.Disk), term.Number(u.Files), kind)
+			t.Add(diskRecord{"disk", context, kind, u}, plain.Size(u.Bytes), plain.Size(u.Disk), plain.Number(u.Files), kind)
 		}
 	}
 	if !a.json {
@@ -179,5 +180,5 @@ func (a *app) printDisk(ctx context.Context, d *disk.Report, context string) err
 	if freed == 0 {
 		return nil
 	}
-	return a.printf("\nArchiving every message would free about %s.\n", term.Size(freed))
+	return a.printf("\nArchiving every message would free about %s.\n", plain.Size(freed))
 }

@@ -7,8 +7,8 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -76,7 +76,7 @@ does not remove, foreign files in the store that contain a message, such as a co
 						return err
 					}
 				}
-				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", term.Count(len(ids), "message"),
+				if err := a.confirm(cmd.Context(), "Erase %s of context %s for good?", plain.Count(len(ids), "message"),
 					describe(cmd.Context(), s, c)); err != nil {
 					return err
 				}
@@ -98,7 +98,7 @@ const eraseLimits = "not reached: copies in git, exports, backups, snapshots and
 func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uuid.UUID, o ctxdir.EraseOptions) error {
 	print := func(e ctxdir.Erased) error {
 		if e.Problem != nil {
-			why := term.OneLine(cause(e.Problem).Error())
+			why := plain.OneLine(cause(e.Problem).Error())
 			if a.json {
 				return a.record(unexaminedRecord{"unexamined", c.String(), e.Message.String(), why, a.dryRun})
 			}
@@ -113,7 +113,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		if e.With != uuid.Nil {
 			with = ", goes with " + e.With.String()
 		}
-		return a.result(r, "%s  %s  %s%s", e.Path, term.Size(e.Bytes), e.Reason, with)
+		return a.result(r, "%s  %s  %s%s", e.Path, plain.Size(e.Bytes), e.Reason, with)
 	}
 	err := withReport(ctx, print, func(ctx context.Context, report func(ctxdir.Erased)) error {
 		o.Report = report
@@ -121,7 +121,7 @@ func (a *app) erase(ctx context.Context, s *ctxdir.Store, c uuid.UUID, ids []uui
 		return err
 	})
 	if err == nil && a.dryRun && !a.json {
-		a.note("would erase %s", term.Count(len(ids), "message"))
+		a.note("would erase %s", plain.Count(len(ids), "message"))
 	}
 	if err == nil {
 		a.note(eraseLimits)

@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 type readyRecord struct {
@@ -25,7 +25,7 @@ func changesOf(e *ctxdir.Event) string {
 		changed = append(changed, "set the title to "+strconv.Quote(e.Metadata.Title))
 	}
 	if e.Before.ActiveBranch != e.Metadata.ActiveBranch {
-		changed = append(changed, "switched to branch "+term.OneLine(e.Metadata.ActiveBranch))
+		changed = append(changed, "switched to branch "+plain.OneLine(e.Metadata.ActiveBranch))
 	}
 	if len(changed) == 0 {
 		return "changed the metadata"

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -139,9 +140,9 @@ func (a *app) fail(rec errorRecord) {
 		}
 	}
 	colours := term.Colours(a.stderr, a.env)
-	line := colours.Paint(term.BoldRed, "ctxtool:") + term.OneLine(b.String())
+	line := colours.Paint(term.BoldRed, "ctxtool:") + plain.OneLine(b.String())
 	if rec.Hint != "" {
-		line += colours.Paint(term.Dim, " ("+term.OneLine(rec.Hint)+")")
+		line += colours.Paint(term.Dim, " ("+plain.OneLine(rec.Hint)+")")
 	}
 	fmt.Fprintln(a.stderr, line)
 }

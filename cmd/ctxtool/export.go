@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/export"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/redact"
@@ -168,10 +169,10 @@ func omitted(o export.Omissions) string {
 		parts = append(parts, "the system prompt")
 	}
 	if o.Messages > 0 {
-		parts = append(parts, term.Count(o.Messages, "message"))
+		parts = append(parts, plain.Count(o.Messages, "message"))
 	}
 	if o.Thoughts > 0 {
-		parts = append(parts, term.Count(o.Thoughts, "thought"))
+		parts = append(parts, plain.Count(o.Thoughts, "thought"))
 	}
 	if last := len(parts) - 1; last > 0 {
 		return strings.Join(parts[:last], ", ") + " and " + parts[last]
@@ -190,7 +191,7 @@ func replaced(found map[redact.Kind]int) string {
 	var parts []string
 	for _, k := range redact.Kinds {
 		if n := found[k]; n > 0 {
-			parts = append(parts, term.Count(n, kindNames[k]))
+			parts = append(parts, plain.Count(n, kindNames[k]))
 		}
 	}
 	if parts == nil {

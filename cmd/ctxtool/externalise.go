@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -65,7 +65,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, t
 		verb = "would change"
 	}
 	if !a.json {
-		a.note("%s %s in %s", verb, term.Count(messages, "message"), term.Count(len(ids), "context"))
+		a.note("%s %s in %s", verb, plain.Count(messages, "message"), plain.Count(len(ids), "context"))
 	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(ids), ByKind: map[string]int{}}); err != nil {
 		return err
 	}

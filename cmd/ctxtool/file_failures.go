@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 type failedRecord struct {
@@ -36,7 +36,7 @@ func (a *app) fileFailed(path string, reason, err error) error {
 func reasonOf(err error, path string) string {
 	var of *fs.PathError
 	if errors.As(err, &of) && (of.Path == path || of.Path == filepath.Base(path)) {
-		return term.OneLine(of.Err.Error())
+		return plain.OneLine(of.Err.Error())
 	}
-	return term.OneLine(strings.TrimPrefix(err.Error(), path+": "))
+	return plain.OneLine(strings.TrimPrefix(err.Error(), path+": "))
 }

@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -90,12 +90,12 @@ func (a *app) gc(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOptions) 
 		format = "would move %s to the trash and purge %s (%s)"
 	}
 	if !a.json {
-		a.note(format, term.Count(items-purged, "item"), term.Number(int64(purged)), term.Size(size))
+		a.note(format, plain.Count(items-purged, "item"), plain.Number(int64(purged)), plain.Size(size))
 	} else if err := a.record(summaryRecord{Record: "summary", Contexts: len(contexts), Findings: items, ByKind: kinds}); err != nil {
 		return err
 	}
 	if failed > 0 {
-		return problems("", "failed to collect %s", term.Count(failed, "item"))
+		return problems("", "failed to collect %s", plain.Count(failed, "item"))
 	}
 	return nil
 }
@@ -116,7 +116,7 @@ func (a *app) confirmGC(ctx context.Context, s *ctxdir.Store, o ctxdir.CollectOp
 	if err != nil || purged == 0 {
 		return err
 	}
-	return a.confirm(ctx, "Purge %s for good (%s)?", term.Count(purged, "item"), term.Size(size))
+	return a.confirm(ctx, "Purge %s for good (%s)?", plain.Count(purged, "item"), plain.Size(size))
 }
 
 // collectArchived prints what a collection archived in a context.
@@ -124,5 +124,5 @@ func (a *app) collectArchived(done ctxdir.ArchiveResult) {
 	r := rewriteRecord{Record: "archived", Context: record.ID(done.Context), Messages: done.Messages, Before: done.Before, After: done.After}
 	r.Stayed, r.DryRun = done.Stayed, a.dryRun
 	// The verb ends with the error.
-	_ = a.result(r, "%s %9s  %s  %s", r.Record, term.Size(r.Before), r.Context, term.Count(r.Messages, "message"))
+	_ = a.result(r, "%s %9s  %s  %s", r.Record, plain.Size(r.Before), r.Context, plain.Count(r.Messages, "message"))
 }

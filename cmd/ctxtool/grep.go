@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
@@ -99,7 +100,7 @@ func (a *app) grep(ctx context.Context, s *ctxdir.Store, re *regexp.Regexp, f *g
 		}
 	}
 	if failed > 0 {
-		return problems("", "failed to read %s", term.Count(failed, "context"))
+		return problems("", "failed to read %s", plain.Count(failed, "context"))
 	}
 	return ctx.Err()
 }

@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -43,7 +43,7 @@ func (a *app) help(cmd *cobra.Command) string {
 			fmt.Fprintf(&b, "\n%s:\n%s\n", title, text)
 		}
 	}
-	b.WriteString(term.Wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
+	b.WriteString(plain.Wrap(cmp.Or(cmd.Long, cmd.Short+"."), columns) + "\n")
 	section("Usage", "  "+useLine(cmd))
 	section("Examples", cmd.Example)
 	for _, g := range cmd.Groups() {

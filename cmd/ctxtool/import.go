@@ -11,6 +11,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/importer/opencodedb"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -160,11 +161,11 @@ func (i *importRun) run(ctx context.Context, paths []string) error {
 		}
 		return &verbError{exitCode(ctx, i.firstErr), "imported nothing", ""}
 	case failed > 0 && done == 0:
-		return fmt.Errorf("failed to import any of %s", term.Count(i.sum.Files, "file"))
+		return fmt.Errorf("failed to import any of %s", plain.Count(i.sum.Files, "file"))
 	case failed > 0:
-		return problems("", "failed to import %d of %s", failed, term.Count(i.sum.Files, "file"))
+		return problems("", "failed to import %d of %s", failed, plain.Count(i.sum.Files, "file"))
 	case i.sum.Problems > 0:
-		return problems("", "failed to import %s", term.Count(i.sum.Problems, "record"))
+		return problems("", "failed to import %s", plain.Count(i.sum.Problems, "record"))
 	}
 	return nil
 }
@@ -275,12 +276,12 @@ func (i *importRun) imported(r importer.Result) error {
 			string(r.Format), r.Replaced, record.ID(same),
 		})
 	}
-	what := term.Count(r.Added, "message")
+	what := plain.Count(r.Added, "message")
 	if r.Skipped > 0 {
-		what += fmt.Sprintf(" (%s already stored)", term.Number(r.Skipped))
+		what += fmt.Sprintf(" (%s already stored)", plain.Number(r.Skipped))
 	}
 	if r.Replaced > 0 {
-		what += fmt.Sprintf(", %s replaced", term.Number(r.Replaced))
+		what += fmt.Sprintf(", %s replaced", plain.Number(r.Replaced))
 	}
 	if r.Branches > 1 {
 		what += fmt.Sprintf(", %d branches", r.Branches)
@@ -288,7 +289,7 @@ func (i *importRun) imported(r importer.Result) error {
 	if same != uuid.Nil {
 		what += ", begins like " + i.short.of(same)
 	}
-	return i.a.printf("%s\n", i.a.importLine(i.short.of(r.Context), what, cmp.Or(term.OneLine(r.Title), "(no title)"), term.OneLine(r.Path)))
+	return i.a.printf("%s\n", i.a.importLine(i.short.of(r.Context), what, cmp.Or(plain.OneLine(r.Title), "(no title)"), plain.OneLine(r.Path)))
 }
 
 // importLine is the line of an imported conversation. In a narrow terminal the path gives way to the title.
@@ -298,11 +299,11 @@ func (a *app) importLine(id, what, title, path string) string {
 	if a.out.Columns() > 0 {
 		room = max(a.out.Columns()-uniseg.StringWidth(line), term.MinWidth)
 	}
-	title = term.Shorten(title, room)
+	title = plain.Shorten(title, room)
 	if room -= uniseg.StringWidth(title) + len("  "); room < term.NameWidth {
 		return line + title
 	}
-	return line + title + "  " + term.ShortenFront(path, room)
+	return line + title + "  " + plain.ShortenFront(path, room)
 }
 
 // failed reports a file that was not imported, or only in part.
@@ -323,24 +324,25 @@ func (i *importRun) printSummary() error {
 		return i.a.record(i.sum)
 	}
 	s := i.sum
-	text := fmt.Sprintf("%s from %s: %s", term.Count(s.Contexts, "context"), term.Count(s.Files, "file"), term.Count(s.Added, "new message"))
+	text := fmt.Sprintf("%s from %s: %s",
+		plain.Count(s.Contexts, "context"), plain.Count(s.Files, "file"), plain.Count(s.Added, "new message"))
 	if s.Skipped > 0 {
-		text += fmt.Sprintf(", %s already stored", term.Number(s.Skipped))
+		text += fmt.Sprintf(", %s already stored", plain.Number(s.Skipped))
 	}
 	if s.Replaced > 0 {
-		text += fmt.Sprintf(", %s replaced", term.Number(s.Replaced))
+		text += fmt.Sprintf(", %s replaced", plain.Number(s.Replaced))
 	}
 	if s.Same > 0 {
-		text += ", " + term.Count(s.Same, "file") + " unchanged"
+		text += ", " + plain.Count(s.Same, "file") + " unchanged"
 	}
 	if s.Passed > 0 {
-		text += fmt.Sprintf(", passed over %s with other names", term.Count(s.Passed, "file"))
+		text += fmt.Sprintf(", passed over %s with other names", plain.Count(s.Passed, "file"))
 	}
 	if s.Others > 0 {
-		text += ", left out " + term.Count(s.Others, "conversation") + " of other projects"
+		text += ", left out " + plain.Count(s.Others, "conversation") + " of other projects"
 	}
 	if s.Failed > 0 {
-		text += ", failed on " + term.Count(s.Failed, "file")
+		text += ", failed on " + plain.Count(s.Failed, "file")
 	}
 	return i.a.printf("%s\n", text)
 }

@@ -5,7 +5,7 @@ import (
 	"errors"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/spf13/cobra"
 )
@@ -76,7 +76,7 @@ func (a *app) indexIn(ctx context.Context, x *search.Index, f *indexFlags) error
 			return err
 		}
 		if mended.Messages > 0 {
-			a.note("repaired the rows of %s", term.Count(int(mended.Messages), "message"))
+			a.note("repaired the rows of %s", plain.Count(int(mended.Messages), "message"))
 		}
 	}
 	is, err := x.Stats(ctx)
@@ -84,7 +84,7 @@ func (a *app) indexIn(ctx context.Context, x *search.Index, f *indexFlags) error
 		return err
 	}
 	r := indexRecord{"index", is.Messages, is.Bytes, updated.Behind}
-	if err := a.result(r, "%s  %s", term.Count(int(is.Messages), "message"), term.Size(is.Bytes)); err != nil {
+	if err := a.result(r, "%s  %s", plain.Count(int(is.Messages), "message"), plain.Size(is.Bytes)); err != nil {
 		return err
 	}
 	switch {

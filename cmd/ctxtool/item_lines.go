@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -38,7 +39,7 @@ func (l *itemLines) add(x ctxdir.TrashItem, purged bool) error {
 		did = map[string]string{"trashed": "would trash", "purged": "would purge"}[did]
 	}
 	if l.a.verbose {
-		return l.a.printf("%-7s  %9s  %s  %s\n", did, term.Size(r.Bytes), r.Path, term.OneLine(r.Reason))
+		return l.a.printf("%-7s  %9s  %s  %s\n", did, plain.Size(r.Bytes), r.Path, plain.OneLine(r.Reason))
 	}
 	k := l.of(did, r)
 	if k.count++; k.count <= maxItems {
@@ -68,11 +69,11 @@ func (l *itemLines) print() error {
 	}
 	for _, k := range l.kinds {
 		if k.count > maxItems {
-			t.Add(nil, k.did, term.Size(k.bytes), term.Count(k.count, k.noun()), k.reason)
+			t.Add(nil, k.did, plain.Size(k.bytes), plain.Count(k.count, k.noun()), k.reason)
 			continue
 		}
 		for _, r := range k.first {
-			t.Add(nil, k.did, term.Size(r.Bytes), shortItemPath(r), r.Reason)
+			t.Add(nil, k.did, plain.Size(r.Bytes), shortItemPath(r), r.Reason)
 		}
 	}
 	return l.a.printTable(t)

@@ -7,8 +7,8 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -68,5 +68,5 @@ func listProblems(all []ctxdir.Summary) error {
 		return nil
 	}
 	worst := bad[max(slices.IndexFunc(bad, func(s ctxdir.Summary) bool { return s.Legacy == "" }), 0)]
-	return problems(problemHint(worst.ID, worst.Problem), "found problems in %s", term.Count(len(bad), "context"))
+	return problems(problemHint(worst.ID, worst.Problem), "found problems in %s", plain.Count(len(bad), "context"))
 }

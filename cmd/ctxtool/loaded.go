@@ -7,8 +7,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
 
@@ -49,5 +49,5 @@ func (l *incompleteCount) err(context uuid.UUID) error {
 	case l.large:
 		advice = fmt.Sprintf(`run "ctxtool --json show %s" for messages of any size, and --save-attachments DIR for their files`, context)
 	}
-	return problems(advice, "failed to read %s completely", term.Count(l.messages, "message"))
+	return problems(advice, "failed to read %s completely", plain.Count(l.messages, "message"))
 }

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -113,7 +114,7 @@ func (l *commitLog) created(m *ctxdir.Metadata) error {
 }
 
 func (l *commitLog) text(e *ctxdir.Event) string {
-	name, branch := term.OneLine(e.Branch), ctxdir.BranchInfo{}
+	name, branch := plain.OneLine(e.Branch), ctxdir.BranchInfo{}
 	if len(e.Branches) > 0 {
 		branch = e.Branches[0]
 	}
@@ -125,9 +126,9 @@ func (l *commitLog) text(e *ctxdir.Event) string {
 	case "new":
 		return "created branch " + name
 	case "rename":
-		return fmt.Sprintf("renamed branch %s to %s", term.OneLine(e.Was), name)
+		return fmt.Sprintf("renamed branch %s to %s", plain.OneLine(e.Was), name)
 	case "rewind":
-		return fmt.Sprintf("rewound branch %s to %s", name, term.Count(branch.Base, "message"))
+		return fmt.Sprintf("rewound branch %s to %s", name, plain.Count(branch.Base, "message"))
 	case "rm":
 		return "removed branch " + name
 	case "meta":
@@ -144,9 +145,9 @@ func (l *commitLog) flush() error {
 	}
 	l.first = nil
 	if l.n == 1 {
-		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, term.OneLine(e.Branch)))
+		return l.line(e, fmt.Sprintf("appended message %d to %s", e.Message.Position, plain.OneLine(e.Branch)))
 	}
-	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", term.Count(l.n, "message"), term.OneLine(e.Branch), e.Message.Position))
+	return l.line(e, fmt.Sprintf("appended %s to %s, from %d", plain.Count(l.n, "message"), plain.OneLine(e.Branch), e.Message.Position))
 }
 
 func (l *commitLog) line(e *ctxdir.Event, text string) error {

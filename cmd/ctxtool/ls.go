@@ -9,6 +9,7 @@ import (
 	"text/template"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -135,7 +136,7 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 		if a.json {
 			err = a.record(cursorRecord{"cursor", next})
 		} else {
-			a.detail("listed %s; continue with --cursor %s", term.Count(len(all), "context"), next)
+			a.detail("listed %s; continue with --cursor %s", plain.Count(len(all), "context"), next)
 		}
 	}
 	if err != nil {
@@ -196,11 +197,11 @@ func (a *app) printList(s *ctxdir.Store, all []ctxdir.Summary, f *lsFlags) error
 		if f.long {
 			row = append(row, s.Labels["tool"], s.Model, lastFolders(s.Labels["project"]))
 		}
-		row = append(row, term.Number(int64(s.Branches)), term.Number(s.Messages), term.Size(s.Bytes))
+		row = append(row, plain.Number(int64(s.Branches)), plain.Number(s.Messages), plain.Size(s.Bytes))
 		if f.long {
-			row = append(row, term.Minute(s.CreatedAt), term.Minute(s.UpdatedAt))
+			row = append(row, plain.Minute(s.CreatedAt), plain.Minute(s.UpdatedAt))
 		} else {
-			row = append(row, term.Ago(s.UpdatedAt))
+			row = append(row, plain.Ago(s.UpdatedAt))
 		}
 		if old {
 			row = append(row, cmp.Or(s.Legacy, "ctxdir"))

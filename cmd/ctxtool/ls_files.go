@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
@@ -162,7 +163,7 @@ func (a *app) countPaths(ctx context.Context, x *search.Index, f *lsFilesFlags, 
 		t.Add(nil, fmt.Sprint(c.Times), fmt.Sprint(c.Contexts), c.Last.Local().Format(time.DateOnly), c.Path)
 	}
 	if len(counts) == f.query.Limit {
-		a.detail("listed the first %s; --limit lists more", term.Count(len(counts), "path"))
+		a.detail("listed the first %s; --limit lists more", plain.Count(len(counts), "path"))
 	}
 	return a.printTable(&t)
 }
@@ -176,7 +177,7 @@ func (a *app) printFileRows(s *ctxdir.Store, rows []search.FileRow, limit int, b
 		return err
 	}
 	if len(rows) == limit {
-		a.detail("listed %s; continue with --cursor %s", term.Count(limit, "file"), rows[limit-1].Cursor)
+		a.detail("listed %s; continue with --cursor %s", plain.Count(limit, "file"), rows[limit-1].Cursor)
 	}
 	return nil
 }
@@ -197,7 +198,7 @@ func (a *app) fileTable(s *ctxdir.Store, rows []search.FileRow) error {
 			r := &rows[i]
 			size := ""
 			if r.Size >= 0 {
-				size = term.Size(r.Size)
+				size = plain.Size(r.Size)
 			}
 			path := strings.TrimPrefix(r.Path, cmp.Or(first.Labels["project"], "/")+"/") // relative to the project
 			t.Add(nil, cmp.Or(path, r.Type, "(no name)"), size, r.Access, r.At.Local().Format(time.DateOnly), fmt.Sprint("#", r.Position))

@@ -7,8 +7,8 @@ import (
 	"text/template/parse"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -24,9 +24,9 @@ func (c listedContext) Label(key string) string { return c.Labels[key] }
 
 var listFunctions = template.FuncMap{
 	"json": func(v any) string { return string(record.Encode(v)) },
-	"size": term.Size,
-	"ago":  term.Ago,
-	"date": term.Minute,
+	"size": plain.Size,
+	"ago":  plain.Ago,
+	"date": plain.Minute,
 }
 
 // parseListFormat parses a template. As in other tools, \t and \n in it are a tab and a line break.

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 )
@@ -110,14 +110,14 @@ var escape = strings.NewReplacer(`\`, `\e`, "-", `\-`, "…", `\|.\|.\|.`).Repla
 
 func (p *roff) paragraphs(text string) {
 	first := true
-	term.Paragraphs(text, func(paragraph string, verbatim bool) {
+	plain.Paragraphs(text, func(paragraph string, verbatim bool) {
 		if !first {
 			p.macro("PP")
 		}
 		if first = false; verbatim {
 			p.verbatim(paragraph)
 		} else {
-			p.text(term.Wrap(paragraph, 78))
+			p.text(plain.Wrap(paragraph, 78))
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 )
 
@@ -106,7 +106,7 @@ func (r *messageRef) idOf(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	}
 	n, err := b.Len(ctx)
 	if err == nil && r.position >= n {
-		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, term.Count(n, "message"))
+		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, plain.Count(n, "message"))
 		err = &ctxdir.Error{Op: findMessage, Context: c.ID(), Branch: b.Name(), Err: err}
 	}
 	if err != nil {

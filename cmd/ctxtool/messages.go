@@ -7,8 +7,8 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/attach"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
@@ -72,7 +72,7 @@ func (a *app) messagePrinter(
 	return func(m *record.Loaded) error { first(m); return v.Add(m) }, func() error {
 		err := v.Flush()
 		if err == nil && v.LeftOut > 0 {
-			a.note("left out %s of bookkeeping; show them with --all", term.Count(v.LeftOut, "record"))
+			a.note("left out %s of bookkeeping; show them with --all", plain.Count(v.LeftOut, "record"))
 		}
 		return err
 	}
@@ -137,10 +137,10 @@ func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, t
 	case err != nil:
 		return err
 	case files != nil:
-		a.note("saved %s in %s", term.Count(files.Saved, "file"), f.save)
+		a.note("saved %s in %s", plain.Count(files.Saved, "file"), f.save)
 	case shown == 0 && !a.json:
 		n, _ := b.Len(ctx)
-		a.note("no messages to show: the branch has %s", term.Count(n, "message"))
+		a.note("no messages to show: the branch has %s", plain.Count(n, "message"))
 	}
 	return problemOf(c)
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/legacy"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
@@ -100,7 +101,7 @@ func (m *migrateRun) run(paths []string) error {
 		return err
 	}
 	if stopped == nil && m.sum.Failed > 0 {
-		return problems("", "failed to migrate %s", term.Count(m.sum.Failed, "legacy context"))
+		return problems("", "failed to migrate %s", plain.Count(m.sum.Failed, "legacy context"))
 	}
 	return stopped
 }
@@ -165,11 +166,11 @@ func (m *migrateRun) migrate(path, asked string) error {
 			migratedRecord{"migrated", path, done.Context.String(), done.Branches, done.Messages, done.Bytes, true, done.Backup, done.Again},
 		)
 	}
-	what := fmt.Sprintf("%s, %s", term.Count(done.Messages, "message"), term.Count(done.Branches, "branch"))
+	what := fmt.Sprintf("%s, %s", plain.Count(done.Messages, "message"), plain.Count(done.Branches, "branch"))
 	if done.Again {
 		what += ", migrated before"
 	}
-	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, term.OneLine(path)))
+	return m.a.printFitting(fmt.Sprintf("%s  %s  %s", done.Context, what, plain.OneLine(path)))
 }
 
 // failed reports a legacy context that was not migrated, and how the new context would differ.
@@ -177,7 +178,7 @@ func (m *migrateRun) failed(path string, err error) error {
 	m.sum.Failed++
 	m.progress.Clear()
 	for _, d := range libraryError(err).Differs {
-		m.a.warn(errorRecord{Path: path, Error: term.OneLine(d)})
+		m.a.warn(errorRecord{Path: path, Error: plain.OneLine(d)})
 	}
 	return m.a.fileFailed(path, cause(err), err)
 }
@@ -189,9 +190,9 @@ func (m *migrateRun) skipped(path, asked, reason string) error {
 		return m.a.record(failedRecord{Record: "skipped", Path: path, Reason: reason})
 	}
 	if path == asked {
-		m.a.note("%s: %s", term.OneLine(path), reason)
+		m.a.note("%s: %s", plain.OneLine(path), reason)
 	} else {
-		m.a.detail("%s: %s", term.OneLine(path), reason)
+		m.a.detail("%s: %s", plain.OneLine(path), reason)
 	}
 	return nil
 }
@@ -204,9 +205,9 @@ func (m *migrateRun) printSummary() error {
 	if m.a.dryRun {
 		verb = "would migrate"
 	}
-	text := fmt.Sprintf("%s %s with %s", verb, term.Count(m.sum.Migrated, "legacy context"), term.Count(m.sum.Messages, "message"))
+	text := fmt.Sprintf("%s %s with %s", verb, plain.Count(m.sum.Migrated, "legacy context"), plain.Count(m.sum.Messages, "message"))
 	if m.sum.Skipped > 0 {
-		text += ", skipped " + term.Count(m.sum.Skipped, "other file")
+		text += ", skipped " + plain.Count(m.sum.Skipped, "other file")
 	}
 	if m.sum.Failed > 0 {
 		text += fmt.Sprintf(", failed on %d", m.sum.Failed)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/moment"
@@ -199,11 +200,11 @@ const (
 func momentText(content string, columns int) string {
 	var lines []string
 	for line := range strings.Lines(content) {
-		lines = append(lines, strings.Split(term.Wrap(term.OneLine(strings.TrimSuffix(line, "\n")), columns), "\n")...)
+		lines = append(lines, strings.Split(plain.Wrap(plain.OneLine(strings.TrimSuffix(line, "\n")), columns), "\n")...)
 	}
 	if len(lines) > momentLines {
 		lines = lines[:momentLines]
-		lines[momentLines-1] = term.Shorten(lines[momentLines-1]+" …", columns)
+		lines[momentLines-1] = plain.Shorten(lines[momentLines-1]+" …", columns)
 	}
 	margin := strings.Repeat(" ", momentMargin)
 	return margin + strings.Join(lines, "\n"+margin)
@@ -253,7 +254,7 @@ func (a *app) removeMoments(ctx context.Context, s *ctxdir.Store, refs []string)
 		}
 	}
 	if a.dryRun && !a.json {
-		a.note("would remove %s", term.Count(len(found), "moment"))
+		a.note("would remove %s", plain.Count(len(found), "moment"))
 	}
 	return nil
 }

@@ -10,7 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -118,7 +118,7 @@ func (a *app) extractMoments(ctx context.Context, s *ctxdir.Store, o moment.Opti
 	if a.json {
 		err = a.record(sum)
 	} else {
-		a.note("%s", map[bool]string{true: "would keep ", false: "kept "}[a.dryRun]+term.Count(sum.Moments, "moment"))
+		a.note("%s", map[bool]string{true: "would keep ", false: "kept "}[a.dryRun]+plain.Count(sum.Moments, "moment"))
 	}
 	if err != nil {
 		return err
@@ -131,7 +131,7 @@ func (a *app) momentResult(m *moment.Moment) error {
 	if a.json {
 		return a.record(a.momentRecord(m))
 	}
-	return a.printFitting(fmt.Sprintf("%s  %-8s  %.2f  %s", m.ID.String()[:minShortID], m.Type, m.Relevance, term.OneLine(m.Content)))
+	return a.printFitting(fmt.Sprintf("%s  %-8s  %.2f  %s", m.ID.String()[:minShortID], m.Type, m.Relevance, plain.OneLine(m.Content)))
 }
 
 // conversationIDs returns the contexts without a kind.

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/importer"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -73,7 +73,7 @@ func (a *app) findHistories() (paths []string, err error) {
 			if a.json {
 				err = a.record(foundRecord{"found", string(p.tool), path, files})
 			} else {
-				err = a.printf("%-12s %10s  %s\n", p.tool, term.Count(files, "file"), term.OneLine(path))
+				err = a.printf("%-12s %10s  %s\n", p.tool, plain.Count(files, "file"), plain.OneLine(path))
 			}
 			if err != nil {
 				return nil, err

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/spf13/cobra"
 )
@@ -50,9 +50,9 @@ func (p *priceLists) notes(a *app, all *tokens.Sum) {
 	if all.Computed > 0 {
 		from := "list prices of " + monthText(p.month)
 		if p.file != "" {
-			from = term.OneLine(p.file) + " and " + from
+			from = plain.OneLine(p.file) + " and " + from
 		}
-		a.note("the cost of %s of the steps is computed from %s", term.Percent(all.Computed, all.Steps), from)
+		a.note("the cost of %s of the steps is computed from %s", plain.Percent(all.Computed, all.Steps), from)
 	}
 	if all.Unpriced == 0 {
 		return
@@ -61,13 +61,13 @@ func (p *priceLists) notes(a *app, all *tokens.Sum) {
 	rest := max(len(names)-maxUnpriced, 0)
 	text := make([]string, 0, maxUnpriced+1)
 	for _, name := range names[:len(names)-rest] {
-		text = append(text, term.OneLine(cmp.Or(name, "(unknown)")))
+		text = append(text, plain.OneLine(cmp.Or(name, "(unknown)")))
 	}
 	if rest > 0 {
 		text = append(text, fmt.Sprintf("%d more", rest))
 	}
-	a.note("the cost is that of %s of the steps and %s of the tokens; no price for %s", term.Percent(all.Steps-all.Unpriced, all.Steps),
-		term.Percent(all.Total-all.UnpricedTokens, all.Total), strings.Join(text, ", "))
+	a.note("the cost is that of %s of the steps and %s of the tokens; no price for %s", plain.Percent(all.Steps-all.Unpriced, all.Steps),
+		plain.Percent(all.Total-all.UnpricedTokens, all.Total), strings.Join(text, ", "))
 }
 
 // monthText is a month such as 2026-07 in words.

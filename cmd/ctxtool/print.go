@@ -5,8 +5,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 )
 
 // record prints a value as a line of JSON.
@@ -49,7 +49,7 @@ func withReport[T any](ctx context.Context, print func(T) error, run func(ctx co
 func (a *app) note(format string, args ...any) {
 	if !a.quiet {
 		_ = a.out.Flush() // an error returns when the verb ends
-		fmt.Fprintln(a.stderr, "ctxtool: "+term.OneLine(fmt.Sprintf(format, args...)))
+		fmt.Fprintln(a.stderr, "ctxtool: "+plain.OneLine(fmt.Sprintf(format, args...)))
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
@@ -110,7 +111,7 @@ func (a *app) checkReferences(ctx context.Context, c *ctxdir.Context, f *refFlag
 		if f.lines {
 			advice = ""
 		}
-		return problems(advice, "the lines of %d of %s changed or are missing", n, term.Count(len(all), "reference"))
+		return problems(advice, "the lines of %d of %s changed or are missing", n, plain.Count(len(all), "reference"))
 	}
 	return err
 }
@@ -130,9 +131,9 @@ func (a *app) printChecked(t *term.Table, all []reference.Resolution, sum *check
 	for i := range all {
 		r := &all[i]
 		at := reference.Ref{File: r.File, Lines: r.Lines}
-		head := fmt.Sprintf("%s  %s", paint.Paint(statusStyle(r.Status), string(r.Status)), term.OneLine(at.String()))
+		head := fmt.Sprintf("%s  %s", paint.Paint(statusStyle(r.Status), string(r.Status)), plain.OneLine(at.String()))
 		if r.Note != "" {
-			head += paint.Paint(term.Dim, "  "+term.OneLine(r.Note))
+			head += paint.Paint(term.Dim, "  "+plain.OneLine(r.Note))
 		}
 		text := r.Text
 		if text == "" {

@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
@@ -99,7 +100,7 @@ func (f *refFlags) eachReferences(ctx context.Context, a *app, c *ctxdir.Context
 		return each(messageReferences{m, refs})
 	})
 	if err == nil && unread > 0 {
-		err = problems("", "failed to read references of %s", term.Count(unread, "message"))
+		err = problems("", "failed to read references of %s", plain.Count(unread, "message"))
 	}
 	return b.Name(), err
 }
@@ -151,8 +152,8 @@ func (a *app) listReferences(ctx context.Context, c *ctxdir.Context, f *refFlags
 
 func (a *app) printSummary(s *refSummary) error {
 	return a.printf("%s, for %s of code\n%s of tools; messages copy %s of code, %s of it again\nratio %.3f\n",
-		term.Count(s.Stored, "stored reference")+" of "+term.Size(s.ReferenceBytes), term.Size(s.ReferencedBytes),
-		term.Count(s.Computed, "reference"), term.Size(s.CopiedBytes), term.Size(s.DuplicateBytes), s.Ratio)
+		plain.Count(s.Stored, "stored reference")+" of "+plain.Size(s.ReferenceBytes), plain.Size(s.ReferencedBytes),
+		plain.Count(s.Computed, "reference"), plain.Size(s.CopiedBytes), plain.Size(s.DuplicateBytes), s.Ratio)
 }
 
 // add counts the references of a message.
@@ -186,7 +187,7 @@ func sizeOrNone(n int64) string {
 	if n == 0 {
 		return ""
 	}
-	return term.Size(n)
+	return plain.Size(n)
 }
 
 // shortHash is the beginning of a hash of git.

@@ -13,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/message"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/reference"
@@ -72,7 +73,7 @@ func (r *renderer) turn(t *transcript.Turn[*record.Loaded]) error {
 	body := ""
 	switch {
 	case m.Unavailable != nil:
-		body = r.colour.Paint(term.Red, "unavailable: "+term.OneLine(m.Unavailable.Error())) + "\n"
+		body = r.colour.Paint(term.Red, "unavailable: "+plain.OneLine(m.Unavailable.Error())) + "\n"
 	case !r.headsOnly:
 		shown := 0
 		r.instructs, r.asks = transcript.Voice(m.Role) == transcript.System, transcript.Voice(m.Role) == transcript.User
@@ -90,7 +91,7 @@ func (r *renderer) turn(t *transcript.Turn[*record.Loaded]) error {
 		}
 		body += r.references(m.Message)
 		if m.Missing != nil {
-			body += r.colour.Paint(term.Red, "incomplete: "+term.OneLine(m.Missing.Error())) + "\n"
+			body += r.colour.Paint(term.Red, "incomplete: "+plain.OneLine(m.Missing.Error())) + "\n"
 		}
 	}
 	if err := r.forksBefore(m.Position); err != nil {
@@ -121,7 +122,7 @@ func (r *renderer) forksBefore(position int64) error {
 		if at <= r.forked || at > position {
 			continue
 		}
-		b.WriteString(r.gap() + r.colour.Paint(term.Dim, "├─ forks here: "+term.OneLine(strings.Join(r.forks[at], ", "))) + "\n")
+		b.WriteString(r.gap() + r.colour.Paint(term.Dim, "├─ forks here: "+plain.OneLine(strings.Join(r.forks[at], ", "))) + "\n")
 	}
 	r.forked = max(r.forked, position)
 	_, err := io.WriteString(r.w, b.String())
@@ -132,13 +133,13 @@ func (r *renderer) forksBefore(position int64) error {
 // terminal it is a rule.
 func (r *renderer) head(m *record.Loaded) string {
 	type word struct{ style, text string }
-	words := []word{{term.Bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), term.OneLine(conversation.Speaker(m.Message))}}
+	words := []word{{term.Bold, fmt.Sprint(m.Position)}, {voiceStyle(m.Role), plain.OneLine(conversation.Speaker(m.Message))}}
 	if !m.CreatedAt.IsZero() {
 		words = append(words, word{term.Dim, m.CreatedAt.Local().Format("2006-01-02 15:04:05")})
 	}
 	words = append(words, word{term.Dim, m.ID.String()})
 	if r.headsOnly {
-		words = append(words, word{"", term.Size(record.FullSize(m.Message))})
+		words = append(words, word{"", plain.Size(record.FullSize(m.Message))})
 	}
 	if m.Edited {
 		words = append(words, word{term.Yellow, "edited by hand"})
@@ -206,7 +207,7 @@ func (r *renderer) call(p *transcript.Part) string {
 	switch {
 	case r.tools == toolsShort && diff != nil:
 		changed := "  " + transcript.Changed(diff)
-		lines = append(lines, r.colour.Paint(term.Dim, term.Shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
+		lines = append(lines, r.colour.Paint(term.Dim, plain.Shorten(r.folded("> ", summary), r.fold-len(changed))+changed))
 	case r.tools == toolsShort:
 		lines = append(lines, r.colour.Paint(term.Dim, r.folded("> ", summary)))
 	case diff != nil:
@@ -278,7 +279,7 @@ func diffStyle(line string) string {
 // plain is a text without the characters that control a terminal.
 func (r *renderer) plain(text string) string {
 	if r.terminal {
-		return term.WithoutControls(text)
+		return plain.WithoutControls(text)
 	}
 	return text
 }
@@ -294,7 +295,7 @@ func (r *renderer) aside(mark, name, text string, full bool) string {
 	}
 	text = strings.TrimRight(r.plain(text), "\n")
 	if name != "" {
-		text = term.OneLine(name) + "\n" + text
+		text = plain.OneLine(name) + "\n" + text
 	}
 	lines := strings.Split(text, "\n")
 	for i, l := range lines {
@@ -329,13 +330,13 @@ func gist(object []byte) string {
 func (r *renderer) folded(mark, text string) string {
 	note := ""
 	if n := strings.Count(strings.TrimSpace(text), "\n"); n > 0 {
-		note = fmt.Sprintf(" (%s lines)", term.Number(int64(n+1)))
+		note = fmt.Sprintf(" (%s lines)", plain.Number(int64(n+1)))
 	}
 	// The rest of a long text is not visible.
 	if limit := r.fold * 8; len(text) > limit {
 		text = strings.ToValidUTF8(text[:limit], "")
 	}
-	return mark + term.Shorten(strings.Join(strings.Fields(term.OneLine(text)), " "), r.fold-len(mark)-len(note)) + note
+	return mark + plain.Shorten(strings.Join(strings.Fields(plain.OneLine(text)), " "), r.fold-len(mark)-len(note)) + note
 }
 
 // references is a line with the references that a message bears, "" without any.
@@ -348,5 +349,5 @@ func (r *renderer) references(m *ctxdir.Message) string {
 	for i := range refs {
 		names[i] = refs[i].String()
 	}
-	return r.colour.Paint(term.Yellow, "@ "+term.OneLine(strings.Join(names, ", "))) + "\n"
+	return r.colour.Paint(term.Yellow, "@ "+plain.OneLine(strings.Join(names, ", "))) + "\n"
 }

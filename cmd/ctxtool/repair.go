@@ -4,8 +4,8 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
 
@@ -100,14 +100,14 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.RepairOption
 	if a.dryRun {
 		verb = "would make"
 	}
-	if err := v.end("%s %s in %s", verb, term.Count(v.count, "repair"), term.Count(v.last.Contexts, "context")); err != nil {
+	if err := v.end("%s %s in %s", verb, plain.Count(v.count, "repair"), plain.Count(v.last.Contexts, "context")); err != nil {
 		return err
 	}
 	if failed > 0 {
 		return failures("repair", failed, v.last.Contexts)
 	}
 	if v.last.Left > 0 {
-		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", term.Count(v.last.Left, "problem"))
+		return problems(`run "ctxtool check --read-data" for details`, "%s cannot be repaired", plain.Count(v.last.Left, "problem"))
 	}
 	return nil
 }

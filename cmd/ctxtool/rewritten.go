@@ -4,7 +4,7 @@ import (
 	"fmt"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 // rewriteRecord is a context whose messages archive, unarchive or externalise rewrote.
@@ -21,12 +21,12 @@ type rewriteRecord struct {
 // sizeChange is a number of messages, and their size before and after. A dry run of archive does not know the size after,
 // and unarchive makes files beside what is there.
 func sizeChange(r ctxdir.ArchiveResult) string {
-	text := term.Count(r.Messages, "message")
+	text := plain.Count(r.Messages, "message")
 	switch {
 	case r.Messages > 0 && (r.Before == 0 || r.After == 0):
-		text += " (" + term.Size(r.Before+r.After) + ")"
+		text += " (" + plain.Size(r.Before+r.After) + ")"
 	case r.Messages > 0:
-		text += fmt.Sprintf(" (%s before, %s after)", term.Size(r.Before), term.Size(r.After))
+		text += fmt.Sprintf(" (%s before, %s after)", plain.Size(r.Before), plain.Size(r.After))
 	}
 	return text
 }

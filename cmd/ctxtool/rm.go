@@ -8,8 +8,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -51,13 +51,13 @@ func (a *app) remove(ctx context.Context, s *ctxdir.Store, refs []string) error 
 			record.TrashItem{Record: "trashed", Context: id.String(), Path: t.Path, Bytes: t.Bytes, Reason: t.Reason}, a.dryRun,
 		}
 		removed = append(removed, short.of(id))
-		return a.result(r, "%s  %s  -> %s", id, term.Size(t.Bytes), t.Path)
+		return a.result(r, "%s  %s  -> %s", id, plain.Size(t.Bytes), t.Path)
 	})
 	if err != nil {
 		return err
 	}
 	if a.dryRun && !a.json {
-		a.note("would move %s to the trash", term.Count(len(unique)-failed, "context"))
+		a.note("would move %s to the trash", plain.Count(len(unique)-failed, "context"))
 	}
 	if len(removed) > 0 {
 		a.noteUndo(strings.Join(removed, " "), len(removed) > 1)

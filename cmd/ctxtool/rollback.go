@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/spf13/cobra"
 )
 
@@ -67,7 +67,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 		bar.Clear()
 		if differs := libraryError(err).Differs; to == "" && differs != nil {
 			for _, d := range differs {
-				a.detail("%s", term.OneLine(d))
+				a.detail("%s", plain.OneLine(d))
 			}
 			return problems("add --force to restore the original anyway, and move the context to the trash", "%v", err)
 		}
@@ -77,7 +77,7 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 		if err := a.rolledBack(done); err != nil || done.Missing == 0 {
 			return err
 		}
-		return problems("", "left out %s that cannot be read", term.Count(done.Missing, "message"))
+		return problems("", "left out %s that cannot be read", plain.Count(done.Missing, "message"))
 	})
 }
 
@@ -86,5 +86,5 @@ func (a *app) rolledBack(done ctxdir.RollbackResult) error {
 		a.note("moved the context to %s", done.Trashed.Path)
 	}
 	r := rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trashed.Path}
-	return a.result(r, "%s  %s", term.OneLine(done.Path), term.Count(done.Messages, "message"))
+	return a.result(r, "%s  %s", plain.OneLine(done.Path), plain.Count(done.Messages, "message"))
 }

@@ -5,8 +5,8 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/spf13/cobra"
 )
@@ -115,7 +115,7 @@ func (a *app) searchIn(ctx context.Context, s *ctxdir.Store, x *search.Index, f 
 		a.page()
 		err = a.printHits(s, hits)
 		if n := len(hits); n > 0 && n == f.query.Limit {
-			a.detail("printed %s; continue with --cursor %s", term.Count(n, "message"), hits[n-1].Cursor)
+			a.detail("printed %s; continue with --cursor %s", plain.Count(n, "message"), hits[n-1].Cursor)
 		}
 	}
 	if err != nil {

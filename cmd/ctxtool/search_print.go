@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
@@ -39,12 +40,12 @@ func (a *app) snippetWidth(margin int) int {
 
 // contextHead is the line above the hits in a context: title, id and project.
 func (a *app) contextHead(paint term.Painter, short shortIDs, id uuid.UUID, title string, labels map[string]string) string {
-	brief, project := short.of(id), term.OneLine(lastFolders(labels["project"]))
+	brief, project := short.of(id), plain.OneLine(lastFolders(labels["project"]))
 	room := cmp.Or(a.out.Columns(), 100) - len(brief) - 2
 	if project != "" {
 		room -= uniseg.StringWidth(project) + 2
 	}
-	title = term.Shorten(cmp.Or(term.OneLine(title), "(no title)"), max(room, term.MinWidth))
+	title = plain.Shorten(cmp.Or(plain.OneLine(title), "(no title)"), max(room, term.MinWidth))
 	head := paint.Paint(term.Bold, title) + "  " + paint.Paint(term.Dim, brief)
 	if project != "" {
 		head += "  " + paint.Paint(term.Purple, project)
@@ -62,13 +63,13 @@ func (a *app) printHit(paint term.Painter, n int, h *search.Hit) error {
 	if h.Kind != "" { // such as a moment, and what it is
 		role += " " + h.Type
 	}
-	err := a.printf("%s  %s  %s  %s  %s\n", paint.Paint(term.BoldBlue, number), paint.Paint(voiceStyle(h.Role), term.OneLine(role)),
-		h.At.Local().Format("2006-01-02 15:04"), term.OneLine(branches), paint.Paint(term.Dim, fmt.Sprint("#", h.Position)))
+	err := a.printf("%s  %s  %s  %s  %s\n", paint.Paint(term.BoldBlue, number), paint.Paint(voiceStyle(h.Role), plain.OneLine(role)),
+		h.At.Local().Format("2006-01-02 15:04"), plain.OneLine(branches), paint.Paint(term.Dim, fmt.Sprint("#", h.Position)))
 	if err != nil {
 		return err
 	}
 	for _, path := range h.Paths {
-		if err := a.printf("     %s\n", paint.Paint(term.Yellow, term.OneLine(path))); err != nil {
+		if err := a.printf("     %s\n", paint.Paint(term.Yellow, plain.OneLine(path))); err != nil {
 			return err
 		}
 	}

@@ -3,14 +3,14 @@ package main
 import (
 	"context"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/search"
 )
 
 // notSearched reports what the index does not have.
 func (a *app) notSearched(updated search.UpdateResult) error {
 	if updated.Behind > 0 && !a.json {
-		a.note("not searched yet: %s", term.Count(int(updated.Behind), "commit"))
+		a.note("not searched yet: %s", plain.Count(int(updated.Behind), "commit"))
 	}
 	if updated.Problem != nil {
 		return problems(hint(updated.Problem), "not searched: %v", updated.Problem)

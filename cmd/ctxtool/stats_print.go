@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
 )
@@ -19,16 +20,16 @@ func (r *statsRun) print(s *ctxdir.Store) error {
 	}
 	r.a.page()
 	all, paint := &r.all, r.a.out.Colours()
-	head := []string{term.Count(all.Contexts, "context"), term.Count(all.Messages, "message"), tokensText(all) + " tokens"}
+	head := []string{plain.Count(all.Contexts, "context"), plain.Count(all.Messages, "message"), tokensText(all) + " tokens"}
 	if all.Cost != nil {
 		head = append(head, costText(&all.sum))
 	}
-	head = append(head, term.Count(len(all.Models), "model"))
-	path := paint.Paint(term.Dim, term.OneLine(s.Info().Path))
+	head = append(head, plain.Count(len(all.Models), "model"))
+	path := paint.Paint(term.Dim, plain.OneLine(s.Info().Path))
 	if err := r.a.printf("%s\n%s\n", path, paint.Paint(term.Bold, strings.Join(head, " · "))); err != nil {
 		return err
 	}
-	if bars, from, to := term.Months(r.months); bars != "" {
+	if bars, from, to := plain.Months(r.months); bars != "" {
 		if err := r.a.printf("\ntokens by month  %s %s %s\n", from, paint.Paint(term.BoldBlue, bars), to); err != nil {
 			return err
 		}
@@ -66,11 +67,11 @@ func (r *statsRun) table(s *ctxdir.Store) *term.Table {
 		rows = rows[:r.limit]
 	}
 	for _, c := range rows {
-		name, second := cmp.Or(lastFolders(c.Project), "(none)"), term.Number(int64(c.Contexts))
+		name, second := cmp.Or(lastFolders(c.Project), "(none)"), plain.Number(int64(c.Contexts))
 		if r.contexts {
 			name, second = cmp.Or(c.Title, "(no title)"), short.of(uuid.MustParse(c.Context))
 		}
-		t.Add(nil, name, second, term.Number(c.Messages), tokensText(c), costText(&c.sum), strings.Join(c.Models, ", "), term.Ago(c.UpdatedAt))
+		t.Add(nil, name, second, plain.Number(c.Messages), tokensText(c), costText(&c.sum), strings.Join(c.Models, ", "), plain.Ago(c.UpdatedAt))
 	}
 	if rest := len(r.rows) - len(rows); rest > 0 {
 		t.Add(nil, fmt.Sprintf("… %d more", rest), "", "", "", "", "", "")
@@ -84,16 +85,16 @@ func (r *statsRun) table(s *ctxdir.Store) *term.Table {
 // tokensText is the tokens of conversations, with ~ if some are estimates.
 func tokensText(c *conversations) string {
 	if c.Estimated > 0 {
-		return "~" + term.Short(c.Tokens)
+		return "~" + plain.Short(c.Tokens)
 	}
-	return term.Short(c.Tokens)
+	return plain.Short(c.Tokens)
 }
 
 // metrics are the figures about the store.
 func (r *statsRun) metrics() *term.Table {
 	t := &term.Table{Head: []string{"METRIC", "VALUE", ""}, Right: []int{1}, Shrink: []int{2}}
-	files := fmt.Sprintf("%s, %s on the disk", term.Count(r.disk.Files, "file"), term.Size(r.disk.Disk))
-	t.Add(nil, "folder size", term.Size(r.disk.Bytes), files)
+	files := fmt.Sprintf("%s, %s on the disk", plain.Count(r.disk.Files, "file"), plain.Size(r.disk.Disk))
+	t.Add(nil, "folder size", plain.Size(r.disk.Bytes), files)
 	if r.queries > 0 {
 		t.Add(nil, "query time", fmt.Sprintf("%.1f ms", milliseconds(r.query)), "median of "+queriesText(r.queries))
 	} else {
@@ -101,7 +102,7 @@ func (r *statsRun) metrics() *term.Table {
 	}
 	if r.whole > 0 {
 		t.Add(nil, "token reduction", fmt.Sprintf("%.1f %%", r.reduction()*100),
-			fmt.Sprintf("contexts of at most %s tokens instead of ~%s", term.Number(r.budget), term.Short(r.whole)))
+			fmt.Sprintf("contexts of at most %s tokens instead of ~%s", plain.Number(r.budget), plain.Short(r.whole)))
 	} else {
 		t.Add(nil, "token reduction", "n/a", "no conversation has a message")
 	}

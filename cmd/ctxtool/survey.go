@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -67,7 +68,7 @@ func (v *survey) print(f ctxdir.Finding, r any) error {
 		line = colours.Paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line
 	}
 	where := cmp.Or(f.Path, record.ID(f.Context))
-	detail := term.OneLine(strings.TrimPrefix(f.Detail, where+": "))
+	detail := plain.OneLine(strings.TrimPrefix(f.Detail, where+": "))
 	if f.Repairable {
 		detail += " (repairable)"
 	}
@@ -75,7 +76,7 @@ func (v *survey) print(f ctxdir.Finding, r any) error {
 	case where == "":
 		line += ": " + detail
 	case a.out.OnTerminal():
-		line += ": " + detail + "\n  " + colours.Paint(term.Dim, term.OneLine(where))
+		line += ": " + detail + "\n  " + colours.Paint(term.Dim, plain.OneLine(where))
 	default:
 		line += "  " + where + ": " + detail
 	}

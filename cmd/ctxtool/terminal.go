@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 )
 
@@ -22,7 +23,7 @@ func (a *app) page() {
 	a.out.Page(func(err error) {
 		if !a.quiet {
 			// Not a note: a note flushes the output, and this runs during a flush.
-			fmt.Fprintln(a.stderr, "ctxtool: cannot start $PAGER:", term.OneLine(err.Error()))
+			fmt.Fprintln(a.stderr, "ctxtool: cannot start $PAGER:", plain.OneLine(err.Error()))
 		}
 	})
 }
@@ -42,7 +43,7 @@ func (a *app) printTable(t *term.Table) error {
 // printFitting prints a line for people. On a terminal, it cuts the end of a line that is too long.
 func (a *app) printFitting(line string) error {
 	if a.out.OnTerminal() {
-		line = term.Shorten(line, max(a.out.Columns(), term.MinWidth))
+		line = plain.Shorten(line, max(a.out.Columns(), term.MinWidth))
 	}
 	return a.printf("%s\n", line)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -89,7 +90,7 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		if x.Context != uuid.Nil {
 			context = short.of(x.Context)
 		}
-		t.Add(r, endOf(x.ID), string(cmp.Or(x.Kind, "?")), term.Size(x.Bytes), term.Ago(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
+		t.Add(r, endOf(x.ID), string(cmp.Or(x.Kind, "?")), plain.Size(x.Bytes), plain.Ago(x.RemovedAt), r.ExpiresAt.Local().Format(time.DateOnly),
 			context, x.Reason)
 	}
 	if t.Len() > 0 {
@@ -98,7 +99,7 @@ func (a *app) listTrash(ctx context.Context, s *ctxdir.Store, refs []string) err
 		}
 	}
 	if failed > 0 {
-		return problems("", "failed to list %s", term.Count(failed, "trash folder"))
+		return problems("", "failed to list %s", plain.Count(failed, "trash folder"))
 	}
 	return nil
 }
@@ -160,9 +161,9 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 		if err != nil {
 			return err
 		}
-		line := r.Path + "  " + term.Size(r.Bytes)
+		line := r.Path + "  " + plain.Size(r.Bytes)
 		if r.Branch != "" {
-			line = fmt.Sprintf("%s  %s  branch %s", r.Path, term.Count(r.Messages, "message"), term.OneLine(r.Branch))
+			line = fmt.Sprintf("%s  %s  branch %s", r.Path, plain.Count(r.Messages, "message"), plain.OneLine(r.Branch))
 		}
 		restored := record.OfRestored(r)
 		restored.Record = "restored"
@@ -214,7 +215,7 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 	if a.asks() {
 		plan, err := purge(ctx, ctxdir.PurgeOptions{DryRun: true, Failed: func(error) {}}) // the purge reports it
 		if err == nil && len(plan) > 0 {
-			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", term.Count(len(plan), "item"), term.Size(itemBytes(plan)))
+			err = a.confirm(ctx, "Purge %s from the trash for good (%s)?", plain.Count(len(plan), "item"), plain.Size(itemBytes(plan)))
 		}
 		if err != nil {
 			return err
@@ -239,10 +240,10 @@ func (a *app) empty(ctx context.Context, s *ctxdir.Store, refs []string, older t
 		verb = "would purge"
 	}
 	if !a.json {
-		a.note("%s %s (%s)", verb, term.Count(len(done), "item"), term.Size(itemBytes(done)))
+		a.note("%s %s (%s)", verb, plain.Count(len(done), "item"), plain.Size(itemBytes(done)))
 	}
 	if failed > 0 {
-		return problems("", "failed to purge %s", term.Count(failed, "item"))
+		return problems("", "failed to purge %s", plain.Count(failed, "item"))
 	}
 	return nil
 }

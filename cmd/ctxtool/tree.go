@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
@@ -56,9 +57,9 @@ func addNode(t *term.Table, w *branchNode, prefix, corner, below string) {
 		name += " *"
 	}
 	if corner != "" {
-		fork = term.Number(w.Shared)
+		fork = plain.Number(w.Shared)
 	}
-	t.Add(nil, prefix+corner+name, fork, term.Number(w.Messages), term.Size(w.Bytes))
+	t.Add(nil, prefix+corner+name, fork, plain.Number(w.Messages), plain.Size(w.Bytes))
 	if w.Active {
 		t.Style(0, term.BoldGreen)
 	}

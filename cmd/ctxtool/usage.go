@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/ctxdir/ctxdir/internal/term"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
@@ -138,7 +138,7 @@ func (r *usageRun) print(s *ctxdir.Store) error {
 		return r.a.record(all)
 	}
 	if r.report.Steps == 0 {
-		r.a.note("no calls of models found in %s", term.Count(r.counted, "context"))
+		r.a.note("no calls of models found in %s", plain.Count(r.counted, "context"))
 		return nil
 	}
 	r.a.page()

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	tokens "github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
@@ -35,11 +36,11 @@ func (r *usageRun) table(s *ctxdir.Store) *term.Table {
 	all := &r.report.Sum
 	cells := func(sum *tokens.Sum) (cells []string) {
 		if r.by != "step" {
-			cells = append(cells, term.Number(sum.Calls))
+			cells = append(cells, plain.Number(sum.Calls))
 		}
 		for _, c := range usageColumns {
 			if c.count(all) > 0 {
-				text := term.Short(c.count(sum))
+				text := plain.Short(c.count(sum))
 				if sum.Estimated > 0 && c.estimated && c.count(sum) > 0 {
 					text = "~" + text
 				}
@@ -126,7 +127,7 @@ func costText(s *tokens.Sum) string {
 	if s.Unpriced == s.Steps {
 		return "unpriced"
 	}
-	text := "$" + term.Dollars(s.Cost)
+	text := "$" + plain.Dollars(s.Cost)
 	if s.Rough {
 		text = "~" + text
 	}

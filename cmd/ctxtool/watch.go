@@ -6,6 +6,7 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/uuid"
@@ -205,11 +206,11 @@ func (p *follower) message(ctx context.Context, e *ctxdir.Event) error {
 	}
 	p.lacks.add(m)
 	if e.Op == "replaced" || e.Op == "edited" {
-		if err := p.line(e, "%s message %d of %s:", e.Op, e.Message.Position, term.OneLine(e.Branch)); err != nil {
+		if err := p.line(e, "%s message %d of %s:", e.Op, e.Message.Position, plain.OneLine(e.Branch)); err != nil {
 			return err
 		}
 	} else if p.last != (branchKey{e.Context, e.Branch}) {
-		if err := p.line(e, "%s", term.OneLine(e.Branch)); err != nil {
+		if err := p.line(e, "%s", plain.OneLine(e.Branch)); err != nil {
 			return err
 		}
 	}
@@ -236,7 +237,7 @@ func (p *follower) branch(e *ctxdir.Event) error {
 	if len(e.Branches) > 0 {
 		info = e.Branches[0]
 	}
-	name := term.OneLine(e.Branch)
+	name := plain.OneLine(e.Branch)
 	switch e.Op {
 	case "created":
 		if info.Parent != "" {
@@ -244,9 +245,9 @@ func (p *follower) branch(e *ctxdir.Event) error {
 		}
 		return p.line(e, "new branch %s", name)
 	case "renamed":
-		return p.line(e, "renamed branch %s to %s", term.OneLine(e.Was), name)
+		return p.line(e, "renamed branch %s to %s", plain.OneLine(e.Was), name)
 	case "moved":
-		return p.line(e, "rewound branch %s to %s", name, term.Count(info.Base, "message"))
+		return p.line(e, "rewound branch %s to %s", name, plain.Count(info.Base, "message"))
 	}
 	return p.line(e, "removed branch %s", name)
 }
@@ -266,7 +267,7 @@ func (p *follower) context(e *ctxdir.Event) error {
 		title = e.Metadata.Title
 	}
 	if title != "" {
-		title = ": " + term.OneLine(title)
+		title = ": " + plain.OneLine(title)
 	}
 	return p.line(e, "context %s%s", e.Op, title)
 }

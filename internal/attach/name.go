@@ -7,7 +7,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 const (
@@ -35,7 +35,7 @@ func safePart(part string) string {
 		switch {
 		case r == utf8.RuneError || strings.ContainsRune(`<>:"|?*`, r):
 			return '_'
-		case term.ControlsTerminal(r) || unicode.Is(unicode.Cf, r): // invisible characters make names look alike
+		case plain.ControlsTerminal(r) || unicode.Is(unicode.Cf, r): // invisible characters make names look alike
 			return -1
 		}
 		return r

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"pgregory.net/rapid"
 )
 
@@ -41,7 +41,7 @@ func TestSafeNames(t *testing.T) {
 		for part := range strings.SplitSeq(name, "/") {
 			if name != "" &&
 				(part == "" || strings.ContainsAny(part[:1], "-. ") || strings.ContainsAny(part[len(part)-1:], ". ") ||
-					len(part) > maxNameBytes+1 || term.OneLine(part) != part ||
+					len(part) > maxNameBytes+1 || plain.OneLine(part) != part ||
 					deviceName.MatchString(part) || safePart(part) != part) {
 				r.Fatalf("part %q of %q", part, name)
 			}

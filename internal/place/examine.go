@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/google/uuid"
 )
 
@@ -80,12 +80,12 @@ func Staging(path string) []Finding {
 	if contexts > 0 {
 		found = append(found, Finding{
 			Kind: KindStaging, Severity: Info, Path: "staging",
-			Detail: term.Count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
+			Detail: plain.Count(contexts, "incomplete context") + ": in creation, or left over; the next verb that writes removes leftovers",
 		})
 	}
 	if unknown > 0 {
 		found = append(found, Finding{
-			Kind: KindStaging, Severity: Info, Path: "staging", Detail: term.Count(unknown, "unknown file") + ": safe to remove",
+			Kind: KindStaging, Severity: Info, Path: "staging", Detail: plain.Count(unknown, "unknown file") + ": safe to remove",
 		})
 	}
 	if found == nil {

@@ -25,7 +25,7 @@ var (
 	memory = verdict{Warning, "it is in memory: a restart or a power cut loses everything", toDisk}
 	shared = verdict{Warning, "a folder of the host machine: syncs may stop in the host's memory, and locks may not apply there", toDisk}
 	served = verdict{Warning, "a FUSE program serves it, and decides whether syncs and locks work", toDisk}
-	plain  = verdict{Warning, "it has no journal: a power cut can damage it, synced files included", toDisk}
+	bare   = verdict{Warning, "it has no journal: a power cut can damage it, synced files included", toDisk}
 )
 
 // fileSystems lists the known file systems, by the kernel's names.
@@ -39,10 +39,10 @@ var fileSystems = map[string]verdict{
 	"zfs":      {Info, "syncs are durable unless the dataset has sync=disabled, which this check cannot see", "run \"zfs get sync\""},
 	"overlay": {Info, "usually a container's folder: removing the container removes the store",
 		"keep the store on a volume"},
-	"ext2":             plain,
-	"vfat":             plain,
-	"msdos":            plain,
-	"exfat":            plain,
+	"ext2":             bare,
+	"vfat":             bare,
+	"msdos":            bare,
+	"exfat":            bare,
 	"tmpfs":            memory,
 	"ramfs":            memory,
 	"nfs":              remote,

@@ -4,7 +4,7 @@ import (
 	"errors"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/internal/plain"
 )
 
 // Problem is an error as one line; empty for none.
@@ -12,7 +12,7 @@ func Problem(err error) string {
 	if err == nil {
 		return ""
 	}
-	return term.OneLine(err.Error())
+	return plain.OneLine(err.Error())
 }
 
 // isPayload reports whether an error is about a payload that cannot be read.

@@ -5,6 +5,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/rivo/uniseg"
 	"github.com/schollz/progressbar/v3"
 )
@@ -61,7 +62,8 @@ func (p *Progress) Bytes(read, size int64) {
 		return
 	}
 	if p.bar == nil {
-		p.draw(Shorten(OneLine(filepath.Base(p.of)), 30), size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
+		name := plain.Shorten(plain.OneLine(filepath.Base(p.of)), 30)
+		p.draw(name, size, progressbar.OptionShowBytes(true), progressbar.OptionUseIECUnits(true))
 		read = 0 // earlier bytes would inflate the rate
 	}
 	_ = p.bar.Set64(min(read, size))

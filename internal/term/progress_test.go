@@ -15,13 +15,13 @@ type screen struct {
 
 func (s *screen) Size() (columns, rows int, err error) { return s.columns, s.rows, nil }
 
-func plain(string) string { return "" }
+func noEnv(string) string { return "" }
 
 // TestProgress: a bar appears after a delay, shows rate and remaining time, and leaves nothing on the screen.
 func TestProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
-		p := NewProgress(s, plain, "Checking")
+		p := NewProgress(s, noEnv, "Checking")
 		p.Steps("messages", 1, 1000)
 		if s.Len() > 0 {
 			t.Errorf("at once: %q", s.String())
@@ -61,7 +61,7 @@ func TestProgress(t *testing.T) {
 func TestContextsProgress(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &screen{columns: 120}
-		p := NewProgress(s, plain, "Backing up")
+		p := NewProgress(s, noEnv, "Backing up")
 		time.Sleep(2 * time.Second)
 		p.Items("contexts", 1, 1)
 		if s.Len() > 0 {

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/rivo/uniseg"
 )
 
@@ -40,7 +41,7 @@ func (t *Table) Add(record any, cells ...string) {
 		t.Records = append(t.Records, record)
 	}
 	for i := range cells {
-		cells[i] = OneLine(cells[i])
+		cells[i] = plain.OneLine(cells[i])
 	}
 	t.rows = append(t.rows, cells)
 }
@@ -146,7 +147,7 @@ func (t *Table) distinctWidth(column, least, natural int) int {
 	for width := least; width < natural; width++ {
 		short := map[string]bool{}
 		for name := range names {
-			short[ShortenMiddle(name, width)] = true
+			short[plain.ShortenMiddle(name, width)] = true
 		}
 		if len(short) == len(names) {
 			return width
@@ -164,11 +165,11 @@ func (t *Table) row(w io.Writer, cells []string, widths []int, style func(column
 		}
 		switch {
 		case slices.Contains(t.Ends, i):
-			cell = ShortenFront(cell, widths[i])
+			cell = plain.ShortenFront(cell, widths[i])
 		case slices.Contains(t.Names, i):
-			cell = ShortenMiddle(cell, widths[i])
+			cell = plain.ShortenMiddle(cell, widths[i])
 		default:
-			cell = Shorten(cell, widths[i])
+			cell = plain.Shorten(cell, widths[i])
 		}
 		pad := widths[i] - uniseg.StringWidth(cell)
 		if slices.Contains(t.Right, i) {

@@ -1,4 +1,6 @@
-package term
+// Package plain makes plain texts for people: short, on one line, without characters that control a terminal, and figures as
+// people write them.
+package plain
 
 import (
 	"strings"
