@@ -23,7 +23,7 @@ func (*terminal) Size() (columns, rows int, err error) { return 200, 50, nil }
 const rude = "A\x1b[31mB\x1b]0;title\x07C\u009b31mD\u0085E\x7fF\r\u202eG\u2066H\u200fI\u061cJ\u2028K\u2029L"
 
 // ownStyle matches the styles of the command.
-var ownStyle = regexp.MustCompile(`^\x1b\[(0|1|2|31|33|35|1;31|1;32|1;34)m`)
+var ownStyle = regexp.MustCompile(`^\x1b\[(0|1|2|31|32|33|35|1;31|1;32|1;34)m`)
 
 // checkShown fails if control characters reached a terminal, except the styles of the command.
 func checkShown(t *testing.T, what, got string) {

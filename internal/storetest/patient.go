@@ -178,7 +178,7 @@ func (p *Patient) Heal(o checking.Options) (found []integrity.Finding, lost int)
 	replaced := map[string][]byte{}
 	for _, f := range found {
 		path := filepath.Join(p.Store.Path(), filepath.FromSlash(f.Path))
-		taken := strings.HasPrefix(f.Detail, "no log and no segment has") // what the file says counts
+		taken := strings.HasSuffix(f.Detail, "is missing from logs and segments") && !strings.Contains(f.Detail, ";") // what the file says counts
 		if info, err := os.Lstat(path); err == nil && info.Mode().IsRegular() && !taken &&
 			(f.Kind == integrity.KindDamaged || f.Kind == integrity.KindMetadata) {
 			replaced[path] = Must[[]byte](p.T)(os.ReadFile(path))

@@ -14,7 +14,7 @@ const (
 )
 
 // styles are those that a [Sanitiser] lets pass, and their end.
-var styles = []string{"0", Bold, Dim, Red, Yellow, BoldRed, BoldGreen, BoldBlue, Purple}
+var styles = []string{"0", Bold, Dim, Red, Green, Yellow, BoldRed, BoldGreen, BoldBlue, Purple}
 
 // Painter colours texts, or leaves them as they are.
 type Painter bool
