@@ -44,5 +44,3 @@ func replaceIn(dir *os.Root, name string, data []byte) error {
 	}
 	return nil
 }
-
-func syncDir(f *os.File) error { return f.Sync() }

@@ -15,6 +15,8 @@ const largeFiles = 0 // every program can open them
 // Datasync is Sync, which on darwin is F_FULLFSYNC.
 func (f osFile) Datasync() error { return f.Sync() }
 
+func syncDir(f *os.File) error { return f.Sync() }
+
 func (f osFile) SetModTime(t time.Time) error {
 	tv := unix.NsecToTimeval(t.UnixNano())
 	return unix.Futimes(int(f.Fd()), []unix.Timeval{tv, tv})

@@ -7,12 +7,16 @@ import (
 	"os"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"golang.org/x/sys/unix"
 )
 
-const blockSize = 4096
+const (
+	blockSize  = 4096
+	superblock = 64 << 10 / blockSize // of btrfs: the first one
+)
 
 // write is one block of a write that was not flushed yet.
 type write struct {
@@ -32,6 +36,7 @@ type cache struct {
 	pending []write
 	latest  map[int64][]byte // of pending
 	number  int
+	supers  *atomic.Uint64 // see Disk.Superblocks
 
 	faults Faults
 	random *rand.Rand // decides which writes fail
@@ -127,6 +132,9 @@ func (d *cache) keep(writes []write) unix.Errno {
 		if _, err := d.image.WriteAt(w.data, w.block*blockSize); err != nil {
 			return unix.EIO
 		}
+	}
+	if slices.ContainsFunc(writes, func(w write) bool { return w.block == superblock }) {
+		d.supers.Add(1)
 	}
 	d.pending = nil
 	clear(d.latest)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 )
 
@@ -18,7 +19,7 @@ func open(t *testing.T, blocks int64) *cache {
 	if err := f.Truncate(blocks * blockSize); err != nil {
 		t.Fatal(err)
 	}
-	return &cache{image: f, size: blocks * blockSize, latest: map[int64][]byte{}}
+	return &cache{image: f, size: blocks * blockSize, latest: map[int64][]byte{}, supers: new(atomic.Uint64)}
 }
 
 func block(fill byte) []byte { return bytes.Repeat([]byte{fill}, blockSize) }

@@ -25,8 +25,10 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"sync/atomic"
 	"syscall"
 	"time"
+	"unsafe"
 
 	"golang.org/x/sys/unix"
 )
@@ -78,6 +80,7 @@ type Disk struct {
 	server *exec.Cmd
 	orders io.WriteCloser
 	says   *bufio.Reader
+	supers *atomic.Uint64 // see Superblocks
 }
 
 // On makes a file a disk, and mounts a file system on dir in which it is the file Path names.
@@ -94,9 +97,18 @@ func On(image, dir string) (d *Disk, err error) {
 		return nil, err
 	}
 	defer device.Close()
+	fd, err := unix.MemfdCreate("superblocks", unix.MFD_CLOEXEC)
+	if err != nil {
+		return nil, os.NewSyscallError("memfd_create", err)
+	}
+	supers := os.NewFile(uintptr(fd), "superblocks")
+	defer supers.Close()
 	d = &Disk{dir: dir, server: exec.Command(self, image)}
+	if d.supers, err = counter(supers); err != nil {
+		return nil, err
+	}
 	d.server.Env = append(os.Environ(), serverEnv+"=1")
-	d.server.Stderr, d.server.ExtraFiles = os.Stderr, []*os.File{device}
+	d.server.Stderr, d.server.ExtraFiles = os.Stderr, []*os.File{device, supers}
 	d.server.SysProcAttr = &syscall.SysProcAttr{Unshareflags: syscall.CLONE_NEWNS}
 	if d.orders, err = d.server.StdinPipe(); err != nil {
 		return nil, err
@@ -125,6 +137,22 @@ func On(image, dir string) (d *Disk, err error) {
 
 // Path is the disk.
 func (d *Disk) Path() string { return filepath.Join(d.dir, fileName) }
+
+// Superblocks counts how often the disk has made the superblock of btrfs durable. The file system acknowledges nothing
+// without it.
+func (d *Disk) Superblocks() uint64 { return d.supers.Load() }
+
+// counter is a number that several processes share in a file.
+func counter(f *os.File) (*atomic.Uint64, error) {
+	if err := f.Truncate(int64(unsafe.Sizeof(atomic.Uint64{}))); err != nil {
+		return nil, err
+	}
+	b, err := unix.Mmap(int(f.Fd()), 0, int(unsafe.Sizeof(atomic.Uint64{})), unix.PROT_READ|unix.PROT_WRITE, unix.MAP_SHARED)
+	if err != nil {
+		return nil, os.NewSyscallError("mmap", err)
+	}
+	return (*atomic.Uint64)(unsafe.Pointer(&b[0])), nil
+}
 
 // Remove takes the disk away: what was written and not flushed stays, unless the power was cut. Nobody is to use it any
 // more.

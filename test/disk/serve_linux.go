@@ -30,11 +30,14 @@ func serve(image string) error {
 	if err != nil {
 		return err
 	}
+	// The third file is the device, which whoever started this mounts; the fourth one a counter.
+	if d.supers, err = counter(os.NewFile(4, "superblocks")); err != nil {
+		return err
+	}
 	orders := json.NewDecoder(os.Stdin)
 	if err := orders.Decode(&order{}); err != nil { // it is mounted now
 		return err
 	}
-	// The third file is the device, which whoever started this mounts.
 	server, err := fuse.NewServer(&files{RawFileSystem: fuse.NewDefaultRawFileSystem(), disk: d}, "/dev/fd/3", &fuse.MountOptions{
 		MaxWrite: 1 << 20, DisableXAttrs: true,
 	})
