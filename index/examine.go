@@ -3,13 +3,25 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
+
+// Problems returns why the history is not whole, as far as it was read; nil if nothing is known.
+func (ix *Index) Problems() (all []Problem, err error) {
+	err = ix.view(func(s *state) {
+		all = append(all, s.problems...)
+		for _, o := range s.segments.all {
+			if err := o.failure(); err != nil {
+				all = append(all, Problem{File: o.name.File(), From: o.name.From, To: o.name.To, Detail: err.Error()})
+			}
+		}
+	})
+	return all, err
+}
 
 // Examine is [Index.Problems] after a look at every file. With data it reads every byte of the segments, too, and returns
 // which of those that can be used have a damaged part. Logs are read as a whole at any time.
@@ -41,23 +53,6 @@ func (ix *Index) Examine(ctx context.Context, data bool) (all, parts []Problem, 
 	}
 	missing, err := ix.missingNext()
 	return slices.Concat(all, missing), parts, err
-}
-
-// needWhole is need that reads every byte, and returns what is damaged.
-func (o *openSegment) needWhole() (err error) {
-	if err := o.need(); err != nil {
-		return err
-	}
-	parts := 0
-	for d := range o.Verify() {
-		if parts++; parts == 1 {
-			err = fmt.Errorf("%s, %d bytes at offset %d: %w", d.Part, d.Size, d.Offset, d.Err)
-		}
-	}
-	if parts > 1 {
-		err = fmt.Errorf("%d damaged parts, the first: %w", parts, err)
-	}
-	return err
 }
 
 // missingNext finds that the log is gone which continues the newest one.

@@ -52,16 +52,3 @@ func (ix *Index) Tidy() (unlinked []string, err error) {
 	}
 	return unlinked, nil
 }
-
-// otherLogs returns the names of the logs that the history does not read.
-func (ix *Index) otherLogs() (names []string, err error) {
-	if names, err = listLogs(ix.dir.Logs); err != nil {
-		return nil, err
-	}
-	err = ix.viewLogs(func(s *state) {
-		names = slices.DeleteFunc(names, func(name string) bool {
-			return slices.ContainsFunc(s.logs, func(o *openLog) bool { return o.Name() == name || o.Next() == name })
-		})
-	})
-	return names, err
-}
