@@ -6,7 +6,6 @@ import (
 	"io/fs"
 	"slices"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
@@ -86,25 +85,11 @@ func (ix *Index) Unlinked() (unlinked []string, err error) {
 			unlinked = append(unlinked, o.name)
 		}
 	}
-	for e, err := range ix.dir.Segments.ReadDir(".") {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		n, ok := archive.ParseName(e.Name())
-		if ok && !all.have(n) {
-			unlinked = append(unlinked, ctxfolder.Segments+"/"+e.Name())
+	names, err := ix.otherSegments(all)
+	for _, n := range names {
+		if !slices.ContainsFunc(all.all, func(o *openSegment) bool { in, err := o.contains(n); return in || err != nil }) {
+			unlinked = append(unlinked, ctxfolder.Segments+"/"+n.File())
 		}
 	}
-	return unlinked, nil
-}
-
-// have reports whether a segment is one of these, or contained in one.
-func (x *segments) have(n archive.Name) bool {
-	return slices.ContainsFunc(x.all, func(o *openSegment) bool {
-		in, err := o.contains(n)
-		return o.name == n || in || err != nil
-	})
+	return unlinked, err
 }

@@ -110,25 +110,19 @@ func (ix *Index) clear() error {
 		return err
 	}
 	defer all.release()
+	names, err := ix.otherSegments(all)
+	if err != nil {
+		return err
+	}
 	var rest []string
-	for e, err := range ix.dir.Segments.ReadDir(".") {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, ok := archive.ParseName(e.Name())
-		if !ok {
-			continue
-		}
+	for _, n := range names {
 		for _, o := range all.all {
 			in, err := o.contains(n)
 			if err != nil {
 				return err
 			}
 			if in {
-				rest = append(rest, e.Name())
+				rest = append(rest, n.File())
 			}
 		}
 	}

@@ -45,6 +45,23 @@ func (ix *Index) held() (all *segments, err error) {
 	return all, err
 }
 
+// otherSegments returns the names of the segments in the folder that are none of these.
+func (ix *Index) otherSegments(all *segments) (names []archive.Name, err error) {
+	for e, err := range ix.dir.Segments.ReadDir(".") {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		n, ok := archive.ParseName(e.Name())
+		if ok && !slices.ContainsFunc(all.all, func(o *openSegment) bool { return o.name == n }) {
+			names = append(names, n)
+		}
+	}
+	return names, nil
+}
+
 // replaceSegments takes a segment in the place of those that it contains, and removes those.
 func (ix *Index) replaceSegments(in []*openSegment, file string) error {
 	now, err := openSegmentIn(ix.dir, file)

@@ -22,7 +22,7 @@ import (
 )
 
 // layered are the packages of this module whose files form no circle.
-var layered = []string{"index"}
+var layered = []string{"index", "internal/engine"}
 
 func TestNoCircleOfFiles(t *testing.T) {
 	for _, path := range layered {
