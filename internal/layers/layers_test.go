@@ -3,6 +3,7 @@
 package layers
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -21,63 +22,89 @@ import (
 	"testing"
 )
 
-// layered are the packages of this module whose files form no circle.
-var layered = []string{"index", "integrity", "internal/engine", "cmd/ctxtool"}
+// tangled are the packages of this module in which files still use each other. Every other one has to stay in order.
+var tangled = []string{
+	"", "/api", "/archive", "/assemble", "/context", "/contrib/sessions", "/export", "/importer",
+	"/internal/answers", "/internal/backup", "/internal/blob", "/internal/erase", "/internal/follow",
+	"/internal/importing", "/internal/legacy", "/internal/listing", "/internal/migrate", "/internal/object",
+	"/internal/place", "/internal/trash", "/internal/vfs", "/internal/vfs/crashfs", "/loader", "/moment",
+	"/privacy", "/redact", "/reference", "/search", "/transcript", "/usage",
+}
 
 func TestNoCircleOfFiles(t *testing.T) {
-	for _, path := range layered {
+	all, fset := list(t), token.NewFileSet()
+	imports := importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) { return os.Open(all[path].Export) })
+	for path, p := range all {
+		if p.DepOnly || len(p.GoFiles) == 0 {
+			continue
+		}
 		t.Run(path, func(t *testing.T) {
-			uses := filesOf(t, "../../"+path)
+			uses := p.files(t, fset, imports)
 			arrows := 0
 			for _, to := range uses {
 				arrows += len(to)
 			}
 			t.Logf("%d files, %d arrows", len(uses), arrows)
-			for _, circle := range circles(uses) {
+			found := circles(uses)
+			if slices.Contains(tangled, strings.TrimPrefix(path, module)) {
+				if len(found) == 0 {
+					t.Error("it is in order: take it from the list of the others")
+				}
+				return
+			}
+			for _, circle := range found {
 				t.Errorf("%d files use each other:%s", len(circle), uses.within(circle))
 			}
 		})
 	}
 }
 
-// graph has for each file the files that it uses, and which of their names.
-type graph map[string]map[string]map[string]bool
+// module begins the paths of the packages of this module.
+const module = "github.com/ctxdir/ctxdir"
 
-// filesOf returns the graph of the files of the package in a folder, without tests.
-func filesOf(t *testing.T, dir string) graph {
+// listed is a package as go list describes it.
+type listed struct {
+	Dir, ImportPath, Export string
+	GoFiles                 []string
+	DepOnly                 bool // it is not of this module
+}
+
+// list returns the packages of this module, and those that they import.
+func list(t *testing.T) map[string]*listed {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles", ".")
-	cmd.Dir, cmd.Stderr = dir, os.Stderr
+	cmd := exec.CommandContext(t.Context(), "go", "list", "-export", "-deps", "-json=Dir,ImportPath,Export,GoFiles,DepOnly", "./...")
+	cmd.Dir, cmd.Stderr = "../..", os.Stderr
 	out, err := cmd.Output()
 	if err != nil {
 		t.Fatalf("go list: %v", err)
 	}
-	type listed struct {
-		Dir, ImportPath, Export string
-		GoFiles                 []string
-	}
-	var p listed // in the end, the package itself
-	exports := map[string]string{}
-	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
-		p0 := listed{}
-		if err := d.Decode(&p0); errors.Is(err, io.EOF) {
-			break
+	all := map[string]*listed{}
+	for d := json.NewDecoder(bytes.NewReader(out)); ; {
+		var p listed
+		if err := d.Decode(&p); errors.Is(err, io.EOF) {
+			return all
 		} else if err != nil {
 			t.Fatal(err)
 		}
-		p, exports[p0.ImportPath] = p0, p0.Export
+		all[p.ImportPath] = &p
 	}
-	fset := token.NewFileSet()
+}
+
+// graph has for each file the files that it uses, and which of their names.
+type graph map[string]map[string]map[string]bool
+
+// files returns the graph of the files of a package, without tests.
+func (p *listed) files(t *testing.T, fset *token.FileSet, imports types.Importer) graph {
+	t.Helper()
 	uses, files := graph{}, make([]*ast.File, len(p.GoFiles))
 	for i, name := range p.GoFiles {
+		var err error
 		uses[name] = map[string]map[string]bool{}
 		if files[i], err = parser.ParseFile(fset, filepath.Join(p.Dir, name), nil, parser.SkipObjectResolution); err != nil {
 			t.Fatal(err)
 		}
 	}
-	conf := types.Config{Importer: importer.ForCompiler(fset, "gc", func(path string) (io.ReadCloser, error) {
-		return os.Open(exports[path])
-	})}
+	conf := types.Config{Importer: imports}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	pkg, err := conf.Check(p.ImportPath, fset, files, &info)
 	if err != nil {
