@@ -7,25 +7,12 @@
 package branch
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
-)
-
-// Errors that callers distinguish.
-var (
-	ErrName      = errors.New("invalid branch name")
-	ErrExist     = errors.New("branch already exists")
-	ErrNotExist  = errors.New("no such branch")
-	ErrActive    = errors.New("branch is active")
-	ErrKind      = errors.New("branch is not part of the conversation")
-	ErrPosition  = errors.New("position is out of range")
-	errDescent   = errors.New("line not found in the metadata")
-	errNoSegment = errors.New("position belongs to no line")
 )
 
 // Reasons for which a line lost its name.

@@ -1,6 +1,7 @@
 package branch
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"unicode/utf8"
@@ -8,6 +9,18 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"golang.org/x/text/cases"
 	"golang.org/x/text/unicode/norm"
+)
+
+// Errors that callers distinguish.
+var (
+	ErrName      = errors.New("invalid branch name")
+	ErrExist     = errors.New("branch already exists")
+	ErrNotExist  = errors.New("no such branch")
+	ErrActive    = errors.New("branch is active")
+	ErrKind      = errors.New("branch is not part of the conversation")
+	ErrPosition  = errors.New("position is out of range")
+	errDescent   = errors.New("line not found in the metadata")
+	errNoSegment = errors.New("position belongs to no line")
 )
 
 // maxFolder is the longest folder name that every file system accepts, in bytes.

@@ -2,16 +2,9 @@
 package compress
 
 import (
-	"context"
 	"errors"
 	"fmt"
 )
-
-// Compressor makes a summary of texts.
-type Compressor interface {
-	// Summary returns a summary of texts, in order, of at most maxTokens tokens; it is empty if nothing fits.
-	Summary(ctx context.Context, texts []string, maxTokens int) (string, error)
-}
 
 // The modes of compression, as a store's setting names them.
 const (

@@ -8,6 +8,12 @@ import (
 	"github.com/ctxdir/ctxdir/internal/sentence"
 )
 
+// Compressor makes a summary of texts.
+type Compressor interface {
+	// Summary returns a summary of texts, in order, of at most maxTokens tokens; it is empty if nothing fits.
+	Summary(ctx context.Context, texts []string, maxTokens int) (string, error)
+}
+
 // Remote lets a model write the summary. Only what the filter of the endpoint lets pass leaves the machine.
 type Remote struct {
 	Endpoint *Endpoint

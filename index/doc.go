@@ -12,6 +12,7 @@ package index
 
 import (
 	"errors"
+	"fmt"
 
 	"github.com/ctxdir/ctxdir/internal/journal"
 )
@@ -25,3 +26,7 @@ var (
 	// ErrGap means that records between two parts of the history are missing.
 	ErrGap = errors.New("records are missing")
 )
+
+func damaged(format string, args ...any) error {
+	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
+}

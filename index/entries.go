@@ -5,13 +5,9 @@ import (
 	"context"
 	"iter"
 	"slices"
-	"time"
 
 	"github.com/google/uuid"
 )
-
-// pageEntries is how many entries are read at once.
-const pageEntries = 1024
 
 // All yields the entries of the positions from … to that a line has itself, in order, and leaves out positions that do not
 // exist. It reads them in pages: others may append to the line, or cut it, meanwhile.
@@ -91,16 +87,4 @@ func (ix *Index) NewestLog() (name string, err error) {
 		}
 	})
 	return name, err
-}
-
-// Now returns the time for a commit, in whole microseconds, which every file system keeps as the time of a file.
-func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
-
-// Next returns the time for the commit of a newer version: later than this one, whatever the clock says.
-func (e *Entry) Next() time.Time {
-	now := Now()
-	if least := e.StoredAt().Add(time.Microsecond); now.Before(least) {
-		return least
-	}
-	return now
 }

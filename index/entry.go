@@ -49,6 +49,11 @@ func entryOfAddress(a *message.Address, seq uint64, size int64, sum uint64) Entr
 	}
 }
 
+// lostAt is what is known of a position whose row is missing or damaged.
+func lostAt(line uuid.UUID, position int64) Entry {
+	return Entry{Line: line, Position: position, Gone: archive.Lost}
+}
+
 // IsErased reports whether the message was erased on purpose: all that is left of it is that it was there.
 func (e *Entry) IsErased() bool { return e.Gone == archive.Erased }
 
@@ -57,3 +62,15 @@ func (e *Entry) IsLost() bool { return e.Gone == archive.Lost }
 
 // IsSealed reports whether a segment has the message.
 func (e *Entry) IsSealed() bool { return e.seg != nil }
+
+// Now returns the time for a commit, in whole microseconds, which every file system keeps as the time of a file.
+func Now() time.Time { return time.Now().UTC().Truncate(time.Microsecond) }
+
+// Next returns the time for the commit of a newer version: later than this one, whatever the clock says.
+func (e *Entry) Next() time.Time {
+	now := Now()
+	if least := e.StoredAt().Add(time.Microsecond); now.Before(least) {
+		return least
+	}
+	return now
+}

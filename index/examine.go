@@ -3,13 +3,24 @@ package index
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"slices"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
+
+// Problems returns why the history is not whole, as far as it was read; nil if nothing is known.
+func (ix *Index) Problems() (all []Problem, err error) {
+	err = ix.view(func(s *state) {
+		all = append(all, s.problems...)
+		for _, o := range s.segments.all {
+			if err := o.failure(); err != nil {
+				all = append(all, Problem{File: o.name.File(), From: o.name.From, To: o.name.To, Detail: err.Error()})
+			}
+		}
+	})
+	return all, err
+}
 
 // Examine is [Index.Problems] after a look at every file. With data it reads every byte of the segments, too, and returns
 // which of those that can be used have a damaged part. Logs are read as a whole at any time.
@@ -43,23 +54,6 @@ func (ix *Index) Examine(ctx context.Context, data bool) (all, parts []Problem, 
 	return slices.Concat(all, missing), parts, err
 }
 
-// needWhole is need that reads every byte, and returns what is damaged.
-func (o *openSegment) needWhole() (err error) {
-	if err := o.need(); err != nil {
-		return err
-	}
-	parts := 0
-	for d := range o.Verify() {
-		if parts++; parts == 1 {
-			err = fmt.Errorf("%s, %d bytes at offset %d: %w", d.Part, d.Size, d.Offset, d.Err)
-		}
-	}
-	if parts > 1 {
-		err = fmt.Errorf("%d damaged parts, the first: %w", parts, err)
-	}
-	return err
-}
-
 // missingNext finds that the log is gone which continues the newest one.
 func (ix *Index) missingNext() (found []Problem, err error) {
 	err = ix.viewLogs(func(s *state) {
@@ -91,25 +85,11 @@ func (ix *Index) Unlinked() (unlinked []string, err error) {
 			unlinked = append(unlinked, o.name)
 		}
 	}
-	for e, err := range ix.dir.Segments.ReadDir(".") {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		n, ok := archive.ParseName(e.Name())
-		if ok && !all.have(n) {
-			unlinked = append(unlinked, ctxfolder.Segments+"/"+e.Name())
+	names, err := ix.otherSegments(all)
+	for _, n := range names {
+		if !slices.ContainsFunc(all.all, func(o *openSegment) bool { in, err := o.contains(n); return in || err != nil }) {
+			unlinked = append(unlinked, ctxfolder.Segments+"/"+n.File())
 		}
 	}
-	return unlinked, nil
-}
-
-// have reports whether a segment is one of these, or contained in one.
-func (x *segments) have(n archive.Name) bool {
-	return slices.ContainsFunc(x.all, func(o *openSegment) bool {
-		in, err := o.contains(n)
-		return o.name == n || in || err != nil
-	})
+	return unlinked, err
 }

@@ -42,6 +42,14 @@ func newOpenLog(l *journal.Log) *openLog {
 	return o
 }
 
+func tipsOf(logs []*openLog) tips {
+	t := tips{}
+	for _, o := range logs {
+		t[tip(archive.NameOf(journal.Position{}, o.From()))] = true
+	}
+	return t
+}
+
 func (o *openLog) release() {
 	if o.users.release() {
 		_ = o.Close() // what was written is synced, or was not acknowledged
@@ -105,6 +113,23 @@ func (o *openSegment) failure() error {
 	return o.failed
 }
 
+// needWhole is need that reads every byte, and returns what is damaged.
+func (o *openSegment) needWhole() (err error) {
+	if err := o.need(); err != nil {
+		return err
+	}
+	parts := 0
+	for d := range o.Verify() {
+		if parts++; parts == 1 {
+			err = fmt.Errorf("%s, %d bytes at offset %d: %w", d.Part, d.Size, d.Offset, d.Err)
+		}
+	}
+	if parts > 1 {
+		err = fmt.Errorf("%d damaged parts, the first: %w", parts, err)
+	}
+	return err
+}
+
 // state returns the state of the context at the end of the archive.
 func (o *openSegment) state() ([]byte, error) {
 	if err := o.need(); err != nil {
@@ -142,6 +167,30 @@ func (o *openSegment) release() {
 	if o.users.release() && o.Segment != nil {
 		_ = o.Close() // likewise
 	}
+}
+
+// contains reports whether a segment has all that another one has: it is a newer edition of it, or was merged from it.
+func (o *openSegment) contains(n archive.Name) (bool, error) {
+	is := o.name
+	switch {
+	case n == is || n.From < is.From || n.To > is.To:
+		return false, nil
+	case n.From == is.From && n.To == is.To:
+		return n.Chain == is.Chain && n.Edition < is.Edition, nil
+	}
+	if err := o.need(); err != nil {
+		return false, err
+	}
+	joints, err := o.Joints()
+	if err != nil {
+		return false, err
+	}
+	from, to := n.From == is.From, n.To == is.To && n.Chain == is.Chain
+	for _, j := range joints {
+		from = from || j.Seq+1 == n.From
+		to = to || j.Seq == n.To && uint32(j.Chain>>32) == n.Chain
+	}
+	return from && to, nil
 }
 
 // segments are the segments of a history, in order. They do not change; others take their place.

@@ -87,14 +87,6 @@ func listLogs(dir vfs.FS) (names []string, err error) {
 // tips says where logs go on.
 type tips map[archive.Name]bool
 
-func tipsOf(logs []*openLog) tips {
-	t := tips{}
-	for _, o := range logs {
-		t[tip(archive.NameOf(journal.Position{}, o.From()))] = true
-	}
-	return t
-}
-
 // tip is the end of a segment, as its name says it.
 func tip(n archive.Name) archive.Name { return archive.Name{To: n.To, Chain: n.Chain} }
 

@@ -101,7 +101,7 @@ func (ix *Index) reload() error {
 	if err != nil {
 		return err
 	}
-	if err := ix.takeViews(s); err != nil {
+	if err := ix.seen.takeViews(ix.dir, s); err != nil {
 		s.close()
 		return err
 	}
@@ -151,8 +151,6 @@ func (ix *Index) follow() error {
 		ix.mu.Unlock()
 	}
 }
-
-func (s *state) newest() *openLog { return s.logs[len(s.logs)-1] }
 
 // view calls f with the state, which is loaded before if necessary.
 func (ix *Index) view(f func(s *state)) error {

@@ -13,10 +13,6 @@ import (
 	"github.com/google/uuid"
 )
 
-func damaged(format string, args ...any) error {
-	return fmt.Errorf("%w: "+format, append([]any{ErrDamaged}, args...)...)
-}
-
 // looks is how often a folder is read whose files others seal and merge meanwhile.
 const looks = 8
 
@@ -389,12 +385,4 @@ func (s *state) readLog(o *openLog) error {
 	}
 	s.at = o.At() // past the end record, too
 	return nil
-}
-
-// close ends the state's use of its files.
-func (s *state) close() {
-	s.segments.release()
-	for _, o := range s.logs {
-		o.release()
-	}
 }

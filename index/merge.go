@@ -3,7 +3,6 @@ package index
 import (
 	"errors"
 	"io/fs"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
 )
@@ -55,20 +54,6 @@ func (ix *Index) Merge(o archive.Options) error {
 	}
 }
 
-// held returns the segments of the folder, for one more user.
-func (ix *Index) held() (all *segments, err error) {
-	ix.advance.Lock()
-	err = ix.current()
-	ix.advance.Unlock()
-	if err == nil {
-		err = ix.view(func(s *state) {
-			all = s.segments
-			all.hold()
-		})
-	}
-	return all, err
-}
-
 // due returns the oldest neighbours that are to become one.
 func due(all []*openSegment) (from, n int) {
 	for i := 0; i+together <= len(all); i++ {
@@ -114,37 +99,6 @@ func (ix *Index) merge(in []*openSegment, o archive.Options) error {
 	return ix.replaceSegments(in, file)
 }
 
-// replaceSegments takes a segment in the place of those that it contains, and removes those.
-func (ix *Index) replaceSegments(in []*openSegment, file string) error {
-	now, err := openSegmentIn(ix.dir, file)
-	if err != nil {
-		return err
-	}
-	defer now.release()
-	ix.advance.Lock()
-	ix.mu.Lock()
-	if s := ix.state; s != nil {
-		if i := slices.Index(s.segments.all, in[0]); i >= 0 && i+len(in) <= len(s.segments.all) && s.segments.all[i+len(in)-1] == in[len(in)-1] {
-			s.setSegments(slices.Concat(s.segments.all[:i], []*openSegment{now}, s.segments.all[i+len(in):]))
-		} // else it was read anew meanwhile
-	}
-	ix.mu.Unlock()
-	ix.advance.Unlock()
-	for _, o := range in {
-		if err := ix.removeSegment(o.name.File()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-func (ix *Index) removeSegment(file string) error {
-	if err := ix.dir.Segments.Remove(file); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return err
-	}
-	return nil
-}
-
 // clear removes segments that others contain: parts, and older editions, and logs that segments contain. What another
 // history has stays.
 //
@@ -156,25 +110,19 @@ func (ix *Index) clear() error {
 		return err
 	}
 	defer all.release()
+	names, err := ix.otherSegments(all)
+	if err != nil {
+		return err
+	}
 	var rest []string
-	for e, err := range ix.dir.Segments.ReadDir(".") {
-		if errors.Is(err, fs.ErrNotExist) {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		n, ok := archive.ParseName(e.Name())
-		if !ok {
-			continue
-		}
+	for _, n := range names {
 		for _, o := range all.all {
 			in, err := o.contains(n)
 			if err != nil {
 				return err
 			}
 			if in {
-				rest = append(rest, e.Name())
+				rest = append(rest, n.File())
 			}
 		}
 	}
@@ -196,30 +144,6 @@ func (ix *Index) clear() error {
 		}
 	}
 	return nil
-}
-
-// contains reports whether a segment has all that another one has: it is a newer edition of it, or was merged from it.
-func (o *openSegment) contains(n archive.Name) (bool, error) {
-	is := o.name
-	switch {
-	case n == is || n.From < is.From || n.To > is.To:
-		return false, nil
-	case n.From == is.From && n.To == is.To:
-		return n.Chain == is.Chain && n.Edition < is.Edition, nil
-	}
-	if err := o.need(); err != nil {
-		return false, err
-	}
-	joints, err := o.Joints()
-	if err != nil {
-		return false, err
-	}
-	from, to := n.From == is.From, n.To == is.To && n.Chain == is.Chain
-	for _, j := range joints {
-		from = from || j.Seq+1 == n.From
-		to = to || j.Seq == n.To && uint32(j.Chain>>32) == n.Chain
-	}
-	return from && to, nil
 }
 
 // Compress makes segments as large as they may be, and compresses those that are stored. The caller holds the lock for

@@ -35,29 +35,6 @@ func (ix *Index) Seal(o archive.Options) error {
 	}
 }
 
-// current makes the segments those of the folder: another process may have sealed, merged or rewritten some. The caller
-// holds the lock for sealing, so that none does now, and advance.
-func (ix *Index) current() error {
-	if err := ix.refresh(); err != nil {
-		return err
-	}
-	names, _, err := listSegments(ix.dir.Segments, tipsOf(ix.state.logs))
-	if err != nil {
-		return err
-	}
-	all := ix.state.segments.all
-	if len(names) == len(all) && len(ix.state.logs) > 0 && ix.state.logs[0].IsThere() {
-		same := true
-		for i := range names {
-			same = same && names[i] == all[i].name
-		}
-		if same {
-			return nil
-		}
-	}
-	return ix.reload()
-}
-
 // sealable returns the oldest log, for one more user, and the state at its end. The log that continues it is durable.
 func (ix *Index) sealable() (o *openLog, state []byte, err error) {
 	s := ix.state
@@ -206,6 +183,80 @@ func (x *sealing) erase(line uuid.UUID, position int64) {
 	x.erased[line][position] = true
 }
 
+// eraseFromSegments rewrites the segments that hold messages which a log erases, or cuts off a line.
+func (x *sealing) eraseFromSegments(opts archive.Options) error {
+	if len(x.erased)+len(x.cut) == 0 {
+		return nil
+	}
+	var all *segments
+	if err := x.ix.view(func(s *state) {
+		all = s.segments
+		all.hold()
+	}); err != nil {
+		return err
+	}
+	defer all.release()
+	for _, o := range all.all {
+		err := o.need()
+		var holds bool
+		if err == nil {
+			holds, err = x.holds(o)
+		}
+		if err != nil {
+			return err
+		}
+		if !holds {
+			continue
+		}
+		state, err := o.State()
+		if err == nil {
+			err = x.ix.rewrite(o, opts, archive.Rewrite{Fate: x.fate}, state)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (x *sealing) fate(r *archive.Row) archive.Fate {
+	if end, ok := x.cut[r.Line]; ok && r.Position >= end {
+		return archive.Remove
+	}
+	if x.erased[r.Line][r.Position] {
+		return archive.Erase
+	}
+	return archive.Keep
+}
+
+// holds reports whether a segment has one of these messages.
+func (x *sealing) holds(o *openSegment) (bool, error) {
+	for line, end := range x.cut {
+		if span, ok := o.spans[line]; ok && span.To > end {
+			return true, nil
+		}
+	}
+	for line, positions := range x.erased {
+		span, ok := o.spans[line]
+		if !ok {
+			continue
+		}
+		for p := range positions {
+			if p < span.From || p >= span.To {
+				continue
+			}
+			row, err := o.Lookup(line, p)
+			if err == nil && row.Gone != archive.Erased {
+				return true, nil
+			}
+			if err != nil && !errors.Is(err, archive.ErrNotFound) {
+				return false, err
+			}
+		}
+	}
+	return false, nil
+}
+
 // keepPayloads stores the payloads of a log elsewhere: a segment has none.
 func (x *sealing) keepPayloads(o *openLog) error {
 	if len(x.payloads) == 0 || x.ix.opts.Payloads == nil {
@@ -279,16 +330,4 @@ func (ix *Index) sealedAs(o *openLog, seg *openSegment) error {
 		return err
 	}
 	return nil
-}
-
-// setSegments makes these the segments. The caller holds mu.
-func (s *state) setSegments(all []*openSegment) {
-	next := newSegments()
-	for _, o := range all {
-		o.hold()
-	}
-	next.all = all
-	was := s.segments
-	s.segments = next
-	was.release()
 }

@@ -22,19 +22,19 @@ type seen struct {
 // takeViews takes from the files of messages what damaged records do not say any more: which messages are at lost positions,
 // and, where the end of a log is torn, that a line goes on. A file is made behind its commit, so there was one. The caller
 // has the state to itself, and holds advance.
-func (ix *Index) takeViews(s *state) error {
+func (x *seen) takeViews(dir Folder, s *state) error {
 	if s.metadata.m == nil || !s.lenient && !s.torn {
 		return nil
 	}
-	if of := fmt.Sprint(s.listing, " ", s.at.Seq); ix.seen.of != of {
-		all, err := ix.lookForViews(s)
+	if of := fmt.Sprint(s.listing, " ", s.at.Seq); x.of != of {
+		all, err := s.lookForViews(dir)
 		if err != nil {
 			return err
 		}
-		ix.seen = seen{of, all}
+		*x = seen{of, all}
 	}
-	for i := range ix.seen.all {
-		if err := s.takeView(&ix.seen.all[i]); err != nil {
+	for i := range x.all {
+		if err := s.takeView(&x.all[i]); err != nil {
 			return err
 		}
 	}
@@ -42,8 +42,8 @@ func (ix *Index) takeViews(s *state) error {
 }
 
 // lookForViews reads the files of messages that no record names.
-func (ix *Index) lookForViews(s *state) (all []message.Envelope, err error) {
-	dir := &ctxfolder.Dir{ID: ix.dir.Context, FS: ix.dir.Logs}
+func (s *state) lookForViews(in Folder) (all []message.Envelope, err error) {
+	dir := &ctxfolder.Dir{ID: in.Context, FS: in.Logs}
 	defer dir.ForgetFolders()
 	for _, l := range s.metadata.m.Lines {
 		known := map[uuid.UUID]bool{}

@@ -5,9 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-	"sync"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
@@ -40,120 +38,19 @@ type payloadAt struct {
 	off int64
 }
 
-// line is what is known of a line: its counts, and the messages that logs have.
-type line struct {
-	Counts
-	recent     []Entry             // the last ones, without a gap
-	ids        sync.Mutex          // guards byID
-	byID       map[uuid.UUID]int64 // their positions; nil until it is asked for
-	lossBudget *int64              // how many more messages may be lost, of all lines together
-	changed    map[int64]Entry     // newer versions of earlier ones, and what is left of erased ones
+// Problem says that records of the history are missing or damaged. What they said is left out, and the rest counts: a
+// position whose message is missing has an entry that is [archive.Lost], and the metadata is the newest that is whole.
+type Problem struct {
+	File     string // that is damaged; empty if it is missing
+	From, To uint64 // the numbers of the records; To is 0 or less than From if it is not known
+	Detail   string
 }
 
-// start returns the position of the first recent message.
-func (ln *line) start() int64 { return ln.End() - int64(len(ln.recent)) }
-
-// findIn returns the position of a recent message. Readers call it at the same time.
-func (ln *line) findIn(id uuid.UUID) (position int64, ok bool) {
-	ln.ids.Lock()
-	defer ln.ids.Unlock()
-	if ln.byID == nil {
-		ln.byID = make(map[uuid.UUID]int64, len(ln.recent))
-		for i := range ln.recent {
-			ln.byID[ln.recent[i].ID] = ln.recent[i].Position
-		}
-	}
-	position, ok = ln.byID[id]
-	return position, ok
+func (p *Problem) String() string {
+	return fmt.Sprintf("%s, records %d to %d: %s", p.File, p.From, p.To, p.Detail)
 }
 
-// put takes the next message, or with was ≥ 0 another version of one. With gaps, some may be missing before it.
-func (ln *line) put(e *Entry, was int64, gaps bool) error {
-	switch start := ln.start(); {
-	case was < 0 && e.Position > ln.End() && gaps:
-		if err := ln.lose(e.Position); err != nil {
-			return err
-		}
-		return ln.put(e, was, false)
-	case was < 0 && e.Position < ln.End() && e.Position >= ln.Base && gaps: // the record that cut the line is missing
-		if err := ln.trim(&trim{Line: e.Line, End: e.Position, Bytes: ln.Bytes}); err != nil {
-			return err
-		}
-		return ln.put(e, was, false)
-	case was >= 0 && e.Position >= ln.End() && gaps: // the record of the version before is missing
-		if err := ln.lose(e.Position); err != nil {
-			return err
-		}
-		return ln.put(e, -1, false)
-	case was < 0 && e.Position != ln.End():
-		return fmt.Errorf("%w: line %s: a record has position %d, but the line ends at %d", ErrDamaged, e.Line, e.Position, ln.End())
-	case was < 0:
-		ln.recent = append(ln.recent, *e)
-		if ln.byID != nil {
-			ln.byID[e.ID] = e.Position
-		}
-	case e.Position < ln.Base || e.Position >= ln.End():
-		return fmt.Errorf("%w: replace record: position %d of line %s not found", ErrDamaged, e.Position, e.Line)
-	case e.Position >= start:
-		if ln.recent[e.Position-start].ID != e.ID {
-			ln.byID = nil
-		}
-		ln.recent = slices.Clone(ln.recent) // readers have it
-		ln.recent[e.Position-start] = *e
-	default:
-		ln.change(e)
-	}
-	ln.add(e, was)
-	return nil
-}
-
-func (ln *line) change(e *Entry) {
-	all := maps.Clone(ln.changed) // readers have it
-	if all == nil {
-		all = map[int64]Entry{}
-	}
-	all[e.Position] = *e
-	ln.changed = all
-}
-
-// trim ends the line earlier.
-func (ln *line) trim(t *trim) error {
-	if t.End < ln.Base || t.End > ln.End() {
-		return fmt.Errorf("%w: trim record: line %s has no position %d", ErrDamaged, t.Line, t.End)
-	}
-	ln.recent = slices.Clone(ln.recent[:max(t.End-ln.start(), 0)])
-	ln.changed = maps.Clone(ln.changed)
-	maps.DeleteFunc(ln.changed, func(p int64, _ Entry) bool { return p >= t.End })
-	ln.byID = nil
-	ln.Count, ln.Bytes, ln.Last = t.End-ln.Base, t.Bytes, t.Last
-	if ln.Count == 0 {
-		ln.Referring = 0
-	}
-	return nil
-}
-
-// erase leaves of messages only that they were there.
-func (ln *line) erase(x *erasure, seq uint64) error {
-	for _, p := range x.Positions {
-		if p < ln.Base || p >= ln.End() {
-			return fmt.Errorf("%w: erase record: position %d of line %s not found", ErrDamaged, p, x.Line)
-		}
-		// The row of a message in a segment has its id and time: see entryAt.
-		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: archive.Erased}
-		if start := ln.start(); p >= start {
-			gone.ID, gone.At = ln.recent[p-start].ID, ln.recent[p-start].At
-			ln.recent = slices.Clone(ln.recent)
-			ln.recent[p-start] = gone
-		} else {
-			if old, ok := ln.changed[p]; ok {
-				gone.ID, gone.At = old.ID, old.At
-			}
-			ln.change(&gone)
-		}
-	}
-	ln.Bytes = x.Bytes
-	return nil
-}
+func (s *state) problem(p Problem) { s.problems = append(s.problems, p) }
 
 func (s *state) line(id uuid.UUID, base int64) *line {
 	ln := s.lines[id]
@@ -162,6 +59,43 @@ func (s *state) line(id uuid.UUID, base int64) *line {
 		s.lines[id] = ln
 	}
 	return ln
+}
+
+func (s *state) newest() *openLog { return s.logs[len(s.logs)-1] }
+
+// baseOf returns where a line begins whose first known message has a position: those before it may be lost.
+func (s *state) baseOf(line uuid.UUID, position int64) int64 {
+	if s.gaps && s.metadata.m != nil {
+		if l, ok := s.metadata.m.Line(line); ok {
+			return min(l.Base, position)
+		}
+	}
+	return position
+}
+
+// loseParents makes each line as long as the lines that begin on it prove: messages between are lost.
+func (s *state) loseParents() error {
+	if s.metadata.m == nil {
+		return nil
+	}
+	for _, l := range s.metadata.m.Lines {
+		if parent := s.lines[l.Parent]; l.Base == 0 || parent != nil && parent.End() >= l.Base {
+			continue
+		}
+		parent, ok := s.metadata.m.Line(l.Parent)
+		if !ok || parent.Base >= l.Base {
+			continue
+		}
+		err := s.line(parent.ID, parent.Base).lose(l.Base)
+		if s.lenient && errors.Is(err, ErrDamaged) {
+			s.problem(Problem{Detail: err.Error()})
+			err = nil
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // take applies a record, which continues the history.
@@ -235,6 +169,18 @@ func (s *state) sealed(to uint64) {
 	}
 }
 
+// setSegments makes these the segments. The caller holds mu.
+func (s *state) setSegments(all []*openSegment) {
+	next := newSegments()
+	for _, o := range all {
+		o.hold()
+	}
+	next.all = all
+	was := s.segments
+	s.segments = next
+	was.release()
+}
+
 // save returns the state as a log begins with it.
 func (s *state) save() (saved, error) {
 	raw, err := s.metadata.copy()
@@ -279,4 +225,48 @@ func (s *state) restore(b []byte, at journal.Position) error {
 	s.lines, s.metadata, s.payloads = lines, next, map[blob.Sum]payloadAt{}
 	s.at, s.newestAt = at, all.Newest
 	return nil
+}
+
+// jump goes on at a log, although records before it are missing: its state says how long the lines are.
+func (s *state) jump(o *openLog) error {
+	s.problem(Problem{From: s.at.Seq + 1, To: o.From().Seq, Detail: "the records before " + o.Name() + " are missing"})
+	was := s.lines
+	payloads, err := s.payloads, error(nil)
+	if o.State() != nil {
+		err = s.restore(o.State(), o.From())
+	}
+	if o.State() == nil || errors.Is(err, ErrDamaged) {
+		s.gaps, s.at = true, o.From()
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	s.payloads = payloads
+	for id, old := range was {
+		ln := s.lines[id]
+		if ln == nil {
+			continue // it has no message any more
+		}
+		end := ln.End()
+		if end < old.End() {
+			old.recent = old.recent[:max(end-old.start(), 0)]
+		}
+		now := ln.Counts
+		ln.Counts, ln.recent, ln.changed = old.Counts, old.recent, old.changed
+		ln.Count = min(ln.Count, now.Count)
+		if err := ln.lose(end); err != nil {
+			return err
+		}
+		ln.Counts = now
+	}
+	return nil
+}
+
+// close ends the state's use of its files.
+func (s *state) close() {
+	s.segments.release()
+	for _, o := range s.logs {
+		o.release()
+	}
 }

@@ -1,8 +1,11 @@
 package index
 
 import (
-	"encoding/json"
+	"cmp"
+	"errors"
 	"fmt"
+	"io/fs"
+	"maps"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/archive"
@@ -37,105 +40,6 @@ type Tailed struct {
 	was int64            // of a replaced message: its size
 }
 
-// TailEnd returns a tail that begins after the last known record.
-func (ix *Index) TailEnd() (*Tail, error) {
-	t := &Tail{ix: ix, lines: map[uuid.UUID]Counts{}}
-	err := ix.view(func(s *state) {
-		t.at, t.metadata = s.at, s.metadata
-		for id, ln := range s.lines {
-			t.lines[id] = ln.Counts
-		}
-	})
-	return t, err
-}
-
-// Tail returns a tail that begins after record seq. It fails with [ErrGap] if that does not exist.
-func (ix *Index) Tail(seq uint64) (*Tail, error) {
-	t := &Tail{ix: ix, lines: map[uuid.UUID]Counts{}, metadata: metadata{context: ix.dir.Context}}
-	err := ix.reach(seq)
-	if err == nil {
-		err = ix.anew(func() error { return t.begin(seq) })
-	}
-	for err == nil && t.at.Seq < seq {
-		var r Tailed
-		var ok bool
-		switch r, ok, err = t.next(); {
-		case err != nil:
-		case ok && r.Seq <= seq:
-			err = t.pass(&r)
-		case ok: // those up to seq were removed
-			t.queue = slices.Insert(t.queue, 0, r)
-			t.at = journal.Position{Seq: seq}
-		case t.at.Seq < seq: // and no end of a log
-			err = fmt.Errorf("%w: record %d", ErrGap, seq)
-		}
-	}
-	if err != nil {
-		t.Close()
-		return nil, err
-	}
-	return t, nil
-}
-
-// reach reads on until a record is known.
-func (ix *Index) reach(seq uint64) error {
-	newest, err := ix.At()
-	if err == nil && newest.Seq < seq {
-		if err = ix.Refresh(); err == nil {
-			newest, err = ix.At()
-		}
-	}
-	if err == nil && newest.Seq < seq {
-		err = fmt.Errorf("%w: record %d does not exist yet", ErrGap, seq)
-	}
-	return err
-}
-
-// Resume returns a tail that begins where another one was. It fails with [ErrGap] if the history is another one.
-func (ix *Index) Resume(at journal.Position) (*Tail, error) {
-	t, err := ix.Tail(at.Seq)
-	if err == nil && t.at.Chain != 0 && at.Chain != 0 && t.at != at {
-		t.Close()
-		return nil, fmt.Errorf("%w: record %d belongs to a divergent history", ErrGap, at.Seq)
-	}
-	return t, err
-}
-
-// begin takes the newest state that a file has of a place up to record seq.
-func (t *Tail) begin(seq uint64) (err error) {
-	var all *segments
-	var b json.RawMessage
-	var at journal.Position
-	if err := t.ix.view(func(s *state) {
-		all = s.segments
-		all.hold()
-		for _, o := range s.logs {
-			if o.From().Seq <= seq && (b == nil || o.From().Seq > at.Seq) {
-				b, at = o.State(), o.From()
-			}
-		}
-	}); err != nil {
-		return err
-	}
-	defer all.release()
-	if b != nil {
-		return t.restore(b, at)
-	}
-	for _, o := range slices.Backward(all.all) {
-		if o.name.To > seq {
-			continue
-		}
-		if err := o.need(); err != nil {
-			return err
-		}
-		if b, err = o.State(); err != nil {
-			return err
-		}
-		return t.restore(b, o.To())
-	}
-	return nil // from the first record on
-}
-
 func (t *Tail) restore(b []byte, at journal.Position) error {
 	s := state{context: t.ix.dir.Context}
 	if err := s.restore(b, at); err != nil {
@@ -160,74 +64,215 @@ func (t *Tail) Close() {
 	t.from, t.log, t.queue = nil, nil, nil
 }
 
-// At returns the place after the last record that the tail returned.
-func (t *Tail) At() journal.Position { return t.at }
-
-// Counts returns the counts of each line at this place. Within a segment, the bytes are an estimate. They are valid
-// until the next call.
-func (t *Tail) Counts() map[uuid.UUID]Counts { return t.lines }
-
-// Next returns the next record. ok is false if there is none yet. It fails with [ErrGap] if it is missing.
-func (t *Tail) Next() (r Tailed, ok bool, err error) {
-	if r, ok, err = t.next(); err != nil || !ok {
-		return r, ok, err
+// fill reads on. ok is false if there is nothing yet; it may also have found nothing in a file that ended.
+func (t *Tail) fill() (ok bool, err error) {
+	if t.from != nil {
+		end := t.from.To()
+		b, err := t.from.State()
+		if err == nil {
+			err = t.restore(b, end)
+		}
+		t.from.release()
+		if t.from = nil; err != nil {
+			return false, err
+		}
 	}
-	if r.Body == nil && r.Entry != nil && r.Entry.Gone == archive.Here {
-		t.readBodies(&r)
+	if t.log != nil {
+		return t.fillFromLog()
 	}
-	return r, true, t.pass(&r)
+	var seg *openSegment
+	var log string
+	var isEnd bool
+	find := func(s *state) {
+		isEnd = s.at.Seq == t.at.Seq
+		for _, o := range s.segments.all {
+			if seg == nil && o.name.To > t.at.Seq && o.hold() {
+				seg = o
+			}
+		}
+		for _, o := range s.logs {
+			if seg == nil && o.From().Seq <= t.at.Seq {
+				log = o.Name() // the newest such
+			}
+		}
+	}
+	err = t.ix.view(find)
+	if err == nil && seg == nil && log == "" { // the newest log is missing: the next writer begins another one
+		if err = t.ix.Refresh(); err == nil {
+			err = t.ix.view(find)
+		}
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case seg != nil:
+		if err := seg.need(); err != nil {
+			seg.release()
+			if errors.Is(err, fs.ErrNotExist) { // it was merged
+				err = t.ix.Reload()
+			}
+			return true, err
+		}
+		return true, t.fillFromSegment(seg)
+	case log == "" && isEnd:
+		return false, nil
+	case log == "":
+		return false, fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
+	}
+	t.log, err = openLogIn(t.ix.dir, log)
+	if errors.Is(err, fs.ErrNotExist) { // it was sealed
+		return true, t.ix.Reload()
+	}
+	if err != nil {
+		return false, err
+	}
+	return t.fillFromLog()
 }
 
-// next takes the next record from the queue, which it fills before.
-func (t *Tail) next() (r Tailed, ok bool, err error) {
-	for range 2 * looks {
-		if len(t.queue) > 0 {
-			r, t.queue = t.queue[0], t.queue[1:]
-			return r, true, nil
+// fillFromLog reads on in a log, or goes on to the next one.
+func (t *Tail) fillFromLog() (ok bool, err error) {
+	if t.log.Next() == "" && !t.log.Unchanged() {
+		_, err := t.log.Read(func(rec journal.Record) error {
+			r := record{Record: rec, log: t.log}
+			if err := r.parse(); err != nil {
+				return err
+			}
+			if rec.Seq > t.at.Seq {
+				return t.take(&r)
+			}
+			return t.isAt(rec.Position())
+		}, nil)
+		if err == nil && t.log.At().Seq < t.at.Seq {
+			err = fmt.Errorf("%w: %s ends before record %d", ErrGap, t.log.Name(), t.at.Seq)
 		}
-		if ok, err = t.fill(); err != nil || !ok {
-			return r, false, err
+		if err == nil {
+			err = t.isAt(t.log.From())
+		}
+		if err != nil {
+			return false, err
 		}
 	}
-	return r, false, fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
+	if len(t.queue) > 0 {
+		return true, nil
+	}
+	if t.log.Next() == "" {
+		if !t.log.IsThere() { // it was copied, or is of a context that is gone
+			t.leave()
+			return true, t.ix.Reload()
+		}
+		return false, nil
+	}
+	t.at = t.log.At()
+	next, err := openLogIn(t.ix.dir, t.log.Next())
+	switch {
+	case errors.Is(err, journal.ErrBlank):
+		return false, nil
+	case errors.Is(err, fs.ErrNotExist):
+		t.leave() // a segment has it
+		return true, t.ix.Reload()
+	case err != nil:
+		return false, err
+	case next.IsTorn() && next.From() != t.at:
+		next.release()
+		return false, nil // it has not begun
+	}
+	t.leave()
+	t.log = next
+	return true, nil
 }
 
-// pass applies a record to the counts.
-func (t *Tail) pass(r *Tailed) error {
-	switch r.Kind {
-	case journal.Add, journal.Replace:
-		e := r.Entry
-		c, ok := t.lines[e.Line]
-		if !ok {
-			c = Counts{Line: e.Line, Base: e.Position}
-		}
-		was := int64(-1)
-		if r.Kind == journal.Replace {
-			was = r.was
-		}
-		c.add(e, was)
-		t.lines[e.Line] = c
-	case journal.Trim:
-		x, err := parseTrim(r.Body)
-		if err != nil {
-			return err
-		}
-		c := t.lines[x.Line]
-		c.Count, c.Bytes, c.Last = max(x.End-c.Base, 0), x.Bytes, x.Last
-		t.lines[x.Line] = c
-	case journal.Erase:
-		x, err := parseErasure(r.Body)
-		if err != nil {
-			return err
-		}
-		c := t.lines[x.Line]
-		c.Bytes = x.Bytes
-		t.lines[x.Line] = c
-	case journal.Metadata, journal.Change:
-		if err := t.metadata.take(r.Kind, r.Body); err != nil {
-			return fmt.Errorf("%w: record %d: %w", ErrGap, r.Seq, err)
-		}
+// isAt fails with ErrGap if a log has another record at the tail's place: a copy of another history took its place.
+func (t *Tail) isAt(at journal.Position) error {
+	if at.Seq == t.at.Seq && t.at.Chain != 0 && at != t.at {
+		return fmt.Errorf("%w: record %d belongs to a divergent history", ErrGap, at.Seq)
 	}
-	t.at = r.at
 	return nil
+}
+
+func (t *Tail) leave() {
+	t.log.release()
+	t.log = nil
+}
+
+// take queues a record of a log.
+func (t *Tail) take(r *record) (err error) {
+	q := Tailed{Seq: r.Seq, Kind: r.Kind, More: r.More, at: r.Position(), was: r.Was}
+	if r.Kind == journal.Add || r.Kind == journal.Replace {
+		e := r.entry()
+		q.Entry = &e
+	}
+	if q.Body = slices.Clone(r.Body); int64(len(q.Body)) < r.Len {
+		if q.Body, err = t.log.ReadBody(r.Off); err != nil {
+			return err
+		}
+	}
+	t.queue = append(t.queue, q)
+	return nil
+}
+
+// fillFromSegment queues the records of a segment after the place, without the bodies of messages. It takes the segment
+// over.
+func (t *Tail) fillFromSegment(o *openSegment) error {
+	t.from = o
+	if o.From().Seq > t.at.Seq {
+		return fmt.Errorf("%w: after %d", ErrGap, t.at.Seq)
+	}
+	for _, line := range slices.SortedFunc(maps.Keys(o.spans), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }) {
+		span := o.spans[line]
+		for row, err := range o.Rows(line, span.From, span.To) {
+			if err != nil {
+				return fmt.Errorf("%w: %w", ErrDamaged, err)
+			}
+			if row.Seq > t.at.Seq {
+				t.queue = append(t.queue, tailedOf(&row, o))
+			}
+		}
+	}
+	for x, err := range o.Others(t.at.Seq + 1) {
+		if err != nil {
+			return fmt.Errorf("%w: %w", ErrDamaged, err)
+		}
+		q := Tailed{Seq: x.Seq, Kind: journal.Kind(x.Kind), More: x.More, Body: x.Body, at: journal.Position{Seq: x.Seq}}
+		if x.Kind == archive.KindSuperseded {
+			row, err := archive.ParseSuperseded(&x)
+			if err != nil {
+				return err
+			}
+			q = tailedOf(&row, o)
+		}
+		t.queue = append(t.queue, q)
+	}
+	slices.SortFunc(t.queue, func(a, b Tailed) int { return cmp.Compare(a.Seq, b.Seq) })
+	return nil
+}
+
+func tailedOf(r *archive.Row, o *openSegment) Tailed {
+	e := entryOfRow(r, o)
+	kind := journal.Add
+	if r.Replaces {
+		kind = journal.Replace
+	}
+	return Tailed{Seq: r.Seq, Kind: kind, More: r.More, Entry: &e, at: journal.Position{Seq: r.Seq}, was: r.Was}
+}
+
+// readTogether is how many messages of a segment are read at once.
+const readTogether = 64
+
+// readBodies reads the message of a record, and those of the next ones.
+func (t *Tail) readBodies(r *Tailed) {
+	all := []*Tailed{r}
+	for i := range t.queue {
+		if q := &t.queue[i]; len(all) < readTogether && q.Entry != nil && q.Body == nil && q.Entry.Gone == archive.Here {
+			all = append(all, q)
+		}
+	}
+	entries := make([]Entry, len(all))
+	for i, q := range all {
+		entries[i] = *q.Entry
+	}
+	bodies := make([][]byte, len(entries))
+	t.ix.Read(entries, bodies)
+	for i, b := range bodies {
+		all[i].Body = b
+	}
 }

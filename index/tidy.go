@@ -3,9 +3,7 @@ package index
 import (
 	"errors"
 	"io/fs"
-	"slices"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 )
 
@@ -38,30 +36,9 @@ func (ix *Index) Tidy() (unlinked []string, err error) {
 			return nil, damaged("%s may be the only intact copy of a segment's records", o.name)
 		}
 	}
-	for e, err := range ix.dir.Segments.ReadDir(".") {
-		if errors.Is(err, fs.ErrNotExist) {
-			break
-		}
-		if err != nil {
-			return nil, err
-		}
-		n, ok := archive.ParseName(e.Name())
-		if ok && !slices.ContainsFunc(all.all, func(o *openSegment) bool { return o.name == n }) {
-			unlinked = append(unlinked, ctxfolder.Segments+"/"+e.Name())
-		}
+	names, err := ix.otherSegments(all)
+	for _, n := range names {
+		unlinked = append(unlinked, ctxfolder.Segments+"/"+n.File())
 	}
-	return unlinked, nil
-}
-
-// otherLogs returns the names of the logs that the history does not read.
-func (ix *Index) otherLogs() (names []string, err error) {
-	if names, err = listLogs(ix.dir.Logs); err != nil {
-		return nil, err
-	}
-	err = ix.viewLogs(func(s *state) {
-		names = slices.DeleteFunc(names, func(name string) bool {
-			return slices.ContainsFunc(s.logs, func(o *openLog) bool { return o.Name() == name || o.Next() == name })
-		})
-	})
-	return names, err
+	return unlinked, err
 }

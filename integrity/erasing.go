@@ -12,12 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// unfinished is what the note of an unfinished erase or purge names.
-type unfinished struct {
-	messages map[uuid.UUID]bool
-	cut      []ctxfolder.CutLine
-}
-
 // unfinished returns what the note names: nothing, if there is none or it is unusable. It reads the note once for each look.
 func (x *examination) unfinished() *unfinished {
 	if x.note == nil {

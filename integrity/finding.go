@@ -6,6 +6,10 @@
 package integrity
 
 import (
+	"bytes"
+	"cmp"
+	"time"
+
 	"github.com/google/uuid"
 )
 
@@ -70,3 +74,43 @@ type Repaired struct {
 	ID      uuid.UUID
 	Detail  string // what was done
 }
+
+// place is where a message is.
+type place struct {
+	line     uuid.UUID
+	position int64
+}
+
+// problem is a finding with what its repair needs.
+type problem struct {
+	Finding
+	place
+	file     string    // of the history
+	found    string    // the path of a file that is not in its place, in the context's folder
+	storedAt time.Time // of the message in that file
+	sum      [32]byte  // of a payload
+	several  int       // how many messages it is about, if not one
+	due      bool      // a file that its writer may be about to make
+	seq      uint64    // the number of the record that committed the message
+}
+
+func (p *problem) subject() subject { return subject{p.Kind, p.Path, p.place, p.ID} }
+
+// subject is what a problem is about: it is the same problem at two looks if it is about the same.
+type subject struct {
+	kind Kind
+	path string
+	place
+	id uuid.UUID
+}
+
+// repairable returns a problem that a repair fixes.
+func repairable(kind Kind, severity Severity, path, detail string) problem {
+	return problem{Finding: Finding{Kind: kind, Severity: severity, Path: path, Detail: detail, Repairable: true}}
+}
+
+func comparePlaces(a, b problem) int {
+	return cmp.Or(compareID(a.line, b.line), cmp.Compare(a.position, b.position))
+}
+
+func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }

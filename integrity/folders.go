@@ -2,6 +2,7 @@ package integrity
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,13 +20,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// listing is the content of a folder, and which of its files belong to messages.
-type listing struct {
-	files []uuid.UUID // sorted
-	taken []bool
-	other []string // names that no message file has
-}
-
 // take notes that a file belongs to a message.
 func (l *listing) take(file uuid.UUID) {
 	if l == nil {
@@ -35,8 +29,6 @@ func (l *listing) take(file uuid.UUID) {
 		l.taken[i] = true
 	}
 }
-
-func compareID(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // folder reports anything else in the place of a folder. usable is false then.
 func (x *examination) folder(path string, severity Severity) (usable bool, err error) {
@@ -135,9 +127,6 @@ func (x *examination) leftovers(ctx context.Context) error {
 	})
 }
 
-// abandoned is the age at which a temporary file has no owner any more.
-const abandoned = time.Hour
-
 // other checks a file whose name no message file has.
 func (x *examination) other(folder, name string) error {
 	path := folder + "/" + name
@@ -233,4 +222,16 @@ func (c *Context) envelope(path string) (env message.Envelope, raw []byte, err e
 		env, err = message.Parse(raw)
 	}
 	return env, raw, err
+}
+
+// describeFile describes a damaged file in a few words.
+func describeFile(raw []byte, why error) string {
+	switch {
+	case why == nil || len(raw) == 0 && errors.Is(why, index.ErrDamaged):
+		return "the file is empty"
+	case len(raw) > 0 && len(bytes.Trim(raw, "\x00")) == 0:
+		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
+	}
+	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
+	return strings.ReplaceAll(cmp.Or(text, why.Error()), "jsontext: ", "")
 }

@@ -1,15 +1,12 @@
 package integrity
 
 import (
-	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io/fs"
 	"math"
 	"slices"
-	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -280,16 +277,4 @@ func (x *examination) judgeErased(p *problem) (*problem, error) {
 		x.erased(p)
 	}
 	return p, nil
-}
-
-// describeFile describes a damaged file in a few words.
-func describeFile(raw []byte, why error) string {
-	switch {
-	case why == nil || len(raw) == 0 && errors.Is(why, index.ErrDamaged):
-		return "the file is empty"
-	case len(raw) > 0 && len(bytes.Trim(raw, "\x00")) == 0:
-		return fmt.Sprintf("the file consists of %d zero bytes", len(raw))
-	}
-	_, text, _ := strings.Cut(why.Error(), ctxfolder.MessageEnd+" ")
-	return strings.ReplaceAll(cmp.Or(text, why.Error()), "jsontext: ", "")
 }

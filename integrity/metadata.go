@@ -13,16 +13,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// effective returns the metadata that counts, and the state of metadata.json. m is nil if nothing has it.
-func (c *Context) effective() (m *ctxfolder.Metadata, is ctxfolder.Projection, err error) {
-	committed, err := c.Index.Metadata()
-	if err != nil {
-		return nil, ctxfolder.ProjectionUnusable, err
-	}
-	m, is, _, err = c.Dir.EffectiveMetadata(committed)
-	return m, is, err
-}
-
 // openMetadata reads the metadata. It stays nil if nothing has it.
 func (x *examination) openMetadata() error {
 	return x.reportConfirmed(func() ([]problem, error) {

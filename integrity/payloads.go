@@ -1,11 +1,9 @@
 package integrity
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io/fs"
-	"maps"
 	"path"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -15,23 +13,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// Payloads are a store's blobs. Each is checked once, no matter how many contexts refer to it.
-type Payloads struct {
-	Store vfs.FS
-	Blobs *blob.Store
-	// Alone runs f while no process stores a blob, or refers to an existing one.
-	Alone func(ctx context.Context, f func() error) error
-
-	referred map[blob.Sum]bool  // blobs that something refers to
-	looked   map[blob.Sum]error // what the newest look at each found
-	short    error              // the shortage that prevented a look
-}
-
-// again makes the next look at each bad blob a fresh one.
-func (p *Payloads) again() {
-	maps.DeleteFunc(p.looked, func(_ blob.Sum, wrong error) bool { return wrong != nil })
-}
 
 // look returns the problem of a payload, nil if it has none. A log has a payload until it is sealed.
 func (c *Context) look(sum blob.Sum) *problem {

@@ -90,6 +90,9 @@ var damages = []damage{
 	{"erasing.json damaged", func(p *patient) {
 		check(p.T, os.WriteFile(p.path("erasing.json"), []byte(`{"ctxdir":"erasing/1","messages":[],"blobs":["../../x"]}`), 0o600))
 	}, integrity.KindErasing, warn, 0},
+	{"index.json edited", func(p *patient) {
+		p.change(p.path("index.json"), false, replacing(`"seq": `, `"seq": 1`))
+	}, integrity.KindIndex, warn, 0},
 }
 
 // logDamages are those of a patient whose newest messages are in a log.
@@ -239,6 +242,24 @@ func TestRepair(t *testing.T) {
 				heal(d, is)
 			}
 		}
+	}
+}
+
+// TestFound: a file that comes back after a repair took its message for lost is the message again.
+func TestFound(t *testing.T) {
+	t.Parallel()
+	for _, log := range []bool{true, false} {
+		p := newPatient(t, state{true, log})
+		raw, err := os.ReadFile(p.view(13))
+		check(t, err, os.Remove(p.view(13)))
+		garble(p, p.segment(0), 13)
+		if _, left := p.repair(checking.Options{}); left != 1 || p.lost() != 1 {
+			t.Errorf("log %v: %d problems remain, wanted a lost message", log, left)
+		}
+		p.only(p.check(), integrity.KindLost, warn, 1)
+		check(t, os.WriteFile(p.view(13), raw, 0o600))
+		p.only(p.check(), integrity.KindFound, warn, 1)
+		p.heal(integrity.KindFound, warn, 0, checking.Options{})
 	}
 }
 

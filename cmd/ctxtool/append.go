@@ -14,14 +14,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type appendFlags struct {
-	branch, role, id string
-	expect           int64
-	jsonl, envelope  bool
-	maxMessage       int64
-	attach           []string
-}
-
 func (a *app) appendCmd() *cobra.Command {
 	var f appendFlags
 	cmd := &cobra.Command{

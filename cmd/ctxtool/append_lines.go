@@ -14,11 +14,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// A batch is one commit, of at most so many lines and bytes.
-const (
-	batchLines = 1000
-	batchBytes = 8 << 20
-)
+type appendFlags struct {
+	branch, role, id string
+	expect           int64
+	jsonl, envelope  bool
+	maxMessage       int64
+	attach           []string
+}
 
 // lineAppender stores the lines of stdin. The next batch arrives while one becomes durable: a caller that writes a line
 // and waits gets its id at once, and a long input goes in large batches.

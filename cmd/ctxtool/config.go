@@ -17,14 +17,6 @@ type settingRecord struct {
 	Value  any    `json:"value"` // a number, bytes, seconds, or a name
 }
 
-// storeSetting is a setting of a store. An empty text is its default.
-type storeSetting struct {
-	name  string
-	value func(s *ctxdir.Settings) any
-	show  func(s *ctxdir.Settings) string
-	parse func(text string, s *ctxdir.Settings) error
-}
-
 var storeSettings = []storeSetting{
 	durationSetting("archive_after", func(s *ctxdir.Settings) *time.Duration { return &s.ArchiveAfter }, 0),
 	sizeSetting("cache_size", func(s *ctxdir.Settings) *int64 { return &s.CacheSize }, defaultCache),

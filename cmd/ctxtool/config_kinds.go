@@ -14,6 +14,14 @@ import (
 	"github.com/dustin/go-humanize"
 )
 
+// storeSetting is a setting of a store. An empty text is its default.
+type storeSetting struct {
+	name  string
+	value func(s *ctxdir.Settings) any
+	show  func(s *ctxdir.Settings) string
+	parse func(text string, s *ctxdir.Settings) error
+}
+
 // numberSetting is a number. An empty text sets it to ifEmpty, 0 counts as ifZero.
 func numberSetting(name string, of func(*ctxdir.Settings) *int64, ifEmpty, ifZero int64) storeSetting {
 	value := func(s *ctxdir.Settings) int64 { return cmp.Or(*of(s), ifZero) }

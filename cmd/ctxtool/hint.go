@@ -153,3 +153,6 @@ func problemOf(c *ctxdir.Context) error {
 
 // findMoment is the operation of errors about moments.
 const findMoment = "find a moment in"
+
+// findMessage is the operation of errors about references.
+const findMessage = "find a message of"

@@ -1,12 +1,9 @@
 package main
 
 import (
-	"context"
 	"errors"
 
 	"github.com/ctxdir/ctxdir/importer"
-
-	"github.com/ctxdir/ctxdir/internal/record"
 )
 
 // liveImport is what an import that follows remembers.
@@ -49,48 +46,4 @@ func (l *liveImport) failed(path string, err error) bool {
 		l.follower.Again(path)
 	}
 	return l.isNews(importer.Problem{Path: path, Reason: err.Error()})
-}
-
-// follow imports every file under the paths, and then those that change, until the end of ctx.
-func (i *importRun) follow(ctx context.Context, paths []string) (err error) {
-	f := importer.Follow(paths, func(string) { i.sum.Passed++ })
-	defer func() { err = closeAfter(f.Close, err) }()
-	i.live.follower = f
-	i.a.silent = true // it ends with an interrupt
-	for ; ; i.live.again = true {
-		i.sum.Passed = 0
-		for path, err := range f.Histories() {
-			if ctx.Err() != nil {
-				return ctx.Err()
-			}
-			if err := i.found(ctx, path, err); err != nil {
-				return err
-			}
-		}
-		i.target.save()
-		if err := i.ready(f); err != nil {
-			return err
-		}
-		if err := f.Wait(ctx); err != nil {
-			return err
-		}
-	}
-}
-
-// ready prints what was imported, and at first that import follows now.
-func (i *importRun) ready(f *importer.Follower) error {
-	i.progress.Clear()
-	if polling := f.Polling(); !i.live.again {
-		i.progress = nil
-		if i.a.json {
-			if err := i.a.record(readyRecord{Record: "ready", Polling: record.Problem(polling)}); err != nil {
-				return err
-			}
-		}
-		if polling != nil {
-			i.a.note("polling for changes, since notifications are not available: %v", polling)
-		}
-		i.a.note("following; press Ctrl-C to stop")
-	}
-	return i.a.out.Flush()
 }

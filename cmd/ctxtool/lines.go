@@ -12,6 +12,12 @@ import (
 	"golang.org/x/sync/semaphore"
 )
 
+// A batch is one commit, of at most so many lines and bytes.
+const (
+	batchLines = 1000
+	batchBytes = 8 << 20
+)
+
 // inputLine is a line of the input, without its line break.
 type inputLine struct {
 	number int64 // from 1 on

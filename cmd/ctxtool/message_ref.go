@@ -20,9 +20,6 @@ type messageRef struct {
 	part     string    // of an id, in lower case
 }
 
-// findMessage is the operation of errors about references.
-const findMessage = "find a message of"
-
 // parseMessageRef parses POSITION or ID. Digits alone are always a position. Any other text counts as the beginning of
 // an id: whether a message has it, find says.
 func parseMessageRef(text string) (messageRef, error) {

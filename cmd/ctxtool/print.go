@@ -4,9 +4,11 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/ctxdir/ctxdir/internal/term"
 )
 
 // record prints a value as a line of JSON.
@@ -59,3 +61,64 @@ func (a *app) detail(format string, args ...any) {
 		a.note(format, args...)
 	}
 }
+
+// errorRecord is an error on stderr; --json prints it as a record.
+type errorRecord struct {
+	Record  string   `json:"record"`
+	Code    int      `json:"code"`
+	Error   string   `json:"error"`
+	Hint    string   `json:"hint,omitempty"`
+	Line    int64    `json:"line,omitempty"` // of the input
+	Path    string   `json:"path,omitempty"`
+	Matches []string `json:"matches,omitempty"`
+}
+
+// maxMatches bounds the ids that an error lists for people.
+const maxMatches = 20
+
+// fail prints an error: one line on stderr.
+func (a *app) fail(rec errorRecord) {
+	_ = a.out.Flush() // see note
+	if a.json {
+		rec.Record = "error"
+		line := append(record.Encode(rec), '\n')
+		if term.Is(a.stderr) {
+			line = (&term.Sanitiser{JSON: true}).Shown(line)
+		}
+		_, _ = a.stderr.Write(line)
+		return
+	}
+	var b strings.Builder
+	b.WriteByte(' ')
+	if rec.Path != "" {
+		b.WriteString(rec.Path + ":")
+	}
+	if rec.Line > 0 {
+		fmt.Fprintf(&b, "%d:", rec.Line)
+	}
+	if rec.Path != "" || rec.Line > 0 {
+		b.WriteByte(' ')
+	}
+	b.WriteString(rec.Error)
+	if n := len(rec.Matches); n > 0 {
+		b.WriteString(": " + strings.Join(rec.Matches[:min(n, maxMatches)], ", "))
+		if n > maxMatches {
+			fmt.Fprintf(&b, " and %d more", n-maxMatches)
+		}
+	}
+	colours := term.Colours(a.stderr, a.env)
+	line := colours.Paint(term.BoldRed, "ctxtool:") + plain.OneLine(b.String())
+	if rec.Hint != "" {
+		line += colours.Paint(term.Dim, " ("+plain.OneLine(rec.Hint)+")")
+	}
+	fmt.Fprintln(a.stderr, line)
+}
+
+// warn prints an error that does not end the verb.
+func (a *app) warn(rec errorRecord) {
+	rec.Code = exitProblems
+	a.fail(rec)
+}
+
+// warnOf prints an error of the library that does not end the verb.
+func (a *app) warnOf(err error) { a.warn(errorRecord{Error: err.Error(), Hint: hint(err)}) }

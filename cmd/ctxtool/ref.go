@@ -16,11 +16,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-type refFlags struct {
-	branch, role, text, root string
-	stored, summary, lines   bool
-}
-
 func (a *app) refCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "ref",
@@ -83,20 +78,6 @@ checksum, the first three lines and, in a git repository, the commit and the unc
 	cmd.Flags().StringVar(&f.text, "text", "", "set the `TEXT` of the message")
 	f.rootFlag(cmd)
 	return cmd
-}
-
-func (f *refFlags) rootFlag(cmd *cobra.Command) {
-	cmd.Flags().StringVar(&f.root, "root", "", "look for files in `DIR` instead of the git working tree or the current folder")
-	_ = cmd.MarkFlagDirname("root")
-}
-
-// workspaceRoot is the root of the workspace, as an absolute path.
-func (f *refFlags) workspaceRoot() (string, error) {
-	if f.root == "" {
-		here, err := os.Getwd()
-		return reference.FindRoot(here), err
-	}
-	return filepath.Abs(f.root)
 }
 
 // draft is a message with references to arguments.

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"math"
+	"os"
+	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/plain"
@@ -12,6 +14,25 @@ import (
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/spf13/cobra"
 )
+
+type refFlags struct {
+	branch, role, text, root string
+	stored, summary, lines   bool
+}
+
+func (f *refFlags) rootFlag(cmd *cobra.Command) {
+	cmd.Flags().StringVar(&f.root, "root", "", "look for files in `DIR` instead of the git working tree or the current folder")
+	_ = cmd.MarkFlagDirname("root")
+}
+
+// workspaceRoot is the root of the workspace, as an absolute path.
+func (f *refFlags) workspaceRoot() (string, error) {
+	if f.root == "" {
+		here, err := os.Getwd()
+		return reference.FindRoot(here), err
+	}
+	return filepath.Abs(f.root)
+}
 
 // refSummary counts references and copies of code on a branch.
 type refSummary struct {

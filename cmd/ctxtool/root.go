@@ -2,37 +2,16 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"time"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
 )
-
-// app is one run of the command: where it reads and writes, and the global flags.
-type app struct {
-	stdin  io.Reader
-	out    *term.Output
-	stderr io.Writer
-	env    func(string) string
-
-	storeDir    string
-	json        bool
-	quiet       bool
-	verbose     bool
-	noProgress  bool
-	noPager     bool
-	silent      bool // do not report an interrupt: it is how the verb ends
-	noGC        bool
-	yes         bool // do not ask before removing anything
-	dryRun      bool // the verb prints its plan; the store is opened read-only
-	nulls       bool // of files: paths end with a zero byte
-	collects    bool // closing the store collects garbage
-	lockTimeout time.Duration
-}
 
 // run is the command without its process. It returns the exit status.
 func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.Writer, env func(string) string) int {
@@ -48,6 +27,30 @@ func run(ctx context.Context, args []string, stdin io.Reader, stdout, stderr io.
 	}
 	a.json = a.json || slices.Contains(args, "--json")
 	return a.finish(ctx, err)
+}
+
+// finish prints an error and returns the exit status.
+func (a *app) finish(ctx context.Context, err error) int {
+	code := exitCode(ctx, err)
+	switch {
+	case code == exitOK:
+		return code
+	case errors.Is(err, errHelp) && !a.json, code == exitInterrupted && a.silent:
+		return code
+	case code == exitInterrupted:
+		term.EraseLine(a.stderr, a.env) // the ^C of the terminal, or a progress bar
+		a.fail(errorRecord{Code: code, Error: "interrupted"})
+		return code
+	}
+	rec := errorRecord{Code: code, Error: err.Error(), Hint: hint(err)}
+	if errors.Is(err, ctxdir.ErrNoStore) {
+		rec.Hint = a.noStoreHint()
+	}
+	for _, id := range libraryError(err).Matches {
+		rec.Matches = append(rec.Matches, id.String())
+	}
+	a.fail(rec)
+	return code
 }
 
 func newRoot(stdin io.Reader, stdout, stderr io.Writer, env func(string) string) (*app, *cobra.Command) {
@@ -163,53 +166,5 @@ func ownCompletion(root *cobra.Command) {
 			shell.Example, shell.Annotations = "  ctxtool completion "+shell.Name()+" > "+files[shell.Name()], exits("")
 			shell.Args = between(0, 0)
 		}
-	}
-}
-
-// needVerb runs a command that only groups others: it shows the help, or rejects an unknown verb.
-func needVerb(cmd *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		cmd.SetOut(cmd.ErrOrStderr())
-		_ = cmd.Help()
-		return errHelp
-	}
-	err := usage(cmd, "unknown verb %q", strings.TrimPrefix(cmd.CommandPath()+" ", "ctxtool ")+args[0])
-	err.hint = fmt.Sprintf("run %q to list the verbs", cmd.CommandPath()+" --help")
-	if like := suggestions(cmd, args[0]); len(like) > 0 {
-		err.hint = "did you mean " + strings.Join(like, " or ") + "?"
-	}
-	return err
-}
-
-// otherNames are what people call verbs who know them from other commands.
-var otherNames = map[string]string{
-	"list": "ls", "cat": "show", "view": "show", "print": "show", "delete": "rm", "remove": "rm", "del": "rm", "undo": "trash restore",
-	"undelete": "trash restore", "create": "new", "add": "append", "find": "search", "verify": "check", "fsck": "check", "fork": "branch fork",
-	"switch": "branch switch", "rewind": "branch rewind", "purge": "trash empty", "prune": "gc", "settings": "config", "history": "log",
-	"trash show": "trash ls", "trash list": "trash ls", "trash rm": "trash empty", "trash delete": "trash empty", "trash purge": "trash empty",
-	"branch list": "branch ls", "branch create": "branch new", "branch delete": "branch rm", "branch remove": "branch rm",
-}
-
-// suggestions are the verbs that an unknown one may stand for: one with this meaning, or else those spelt like it.
-func suggestions(cmd *cobra.Command, unknown string) []string {
-	name := strings.TrimPrefix(strings.TrimPrefix(cmd.CommandPath()+" "+unknown, "ctxtool"), " ")
-	if verb, ok := otherNames[name]; ok {
-		return []string{"ctxtool " + verb}
-	}
-	return cmd.SuggestionsFor(unknown)
-}
-
-// between checks that a verb has from least to limit arguments; a negative limit allows any number.
-func between(least, limit int) cobra.PositionalArgs {
-	return func(cmd *cobra.Command, args []string) error {
-		switch {
-		case len(args) < least && least == 1:
-			return usage(cmd, "missing argument")
-		case len(args) < least:
-			return usage(cmd, "expected %d arguments, got %d", least, len(args))
-		case limit >= 0 && len(args) > limit:
-			return usage(cmd, "unexpected argument %q", args[limit])
-		}
-		return nil
 	}
 }

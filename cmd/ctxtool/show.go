@@ -1,12 +1,17 @@
 package main
 
 import (
+	"cmp"
+	"context"
 	"fmt"
 	"math"
 	"strconv"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/attach"
+	"github.com/ctxdir/ctxdir/internal/plain"
+	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/spf13/cobra"
 )
 
@@ -131,4 +136,93 @@ func parsePosition(text string) (int64, error) {
 		return 0, fmt.Errorf("%q is not a position", text)
 	}
 	return int64(n), nil
+}
+
+func (a *app) show(ctx context.Context, c *ctxdir.Context, f *showFlags, from, to int64) error {
+	b, err := branchOf(c, f.branch)
+	if err == nil && from < 0 {
+		from, to, err = f.lastShown(ctx, b, -from, a.json)
+	}
+	if err != nil {
+		return err
+	}
+	a.page()
+	print, flush := a.messagePrinter(ctx, c, b.Name(), f)
+	shown := 0
+	var lacks incompleteCount
+	var files *attach.Saver
+	if f.save != "" {
+		if files, err = attach.NewSaver(f.save); err != nil {
+			return err
+		}
+		defer files.Close() //nolint:errcheck // a folder
+	}
+	err = eachMessage(ctx, b, from, to, func(m *ctxdir.Message) error {
+		if !f.wants(m) {
+			return nil
+		}
+		shown++
+		s, err := record.Load(ctx, m, a.content(f.noContent))
+		if err != nil {
+			return err
+		}
+		if files != nil {
+			if err := files.Message(ctx, m); err != nil {
+				return err
+			}
+		}
+		err = print(s)
+		lacks.add(s)
+		return err
+	})
+	if err == nil {
+		err = flush()
+	}
+	if err == nil {
+		err = lacks.err(c.ID())
+	}
+	switch {
+	case err != nil:
+		return err
+	case files != nil:
+		a.note("saved %s in %s", plain.Count(files.Saved, "file"), f.save)
+	case shown == 0 && !a.json:
+		n, _ := b.Len(ctx)
+		a.note("no messages to show: the branch has %s", plain.Count(n, "message"))
+	}
+	return problemOf(c)
+}
+
+// messagePrinter returns a function that prints a message, as a record or for people, and one to call after the last.
+func (a *app) messagePrinter(
+	ctx context.Context, c *ctxdir.Context, branch string, f *showFlags,
+) (print func(m *record.Loaded) error, flush func() error) {
+	if a.json {
+		return func(m *record.Loaded) error {
+			return m.Write(ctx, a.out, m.Head(branch))
+		}, func() error { return nil }
+	}
+	r := a.newRenderer(f.full)
+	r.headsOnly, r.tools = f.noContent, cmp.Or(f.tools, r.tools)
+	// A damaged branch does not prevent showing another one.
+	if all, err := c.Branches(ctx); err == nil {
+		r.forks = forksOff(all, branch)
+	}
+	first := func(m *record.Loaded) {
+		if r.forked < 0 {
+			r.forked = m.Position
+		}
+	}
+	r.forked = -1
+	if f.noContent {
+		return func(m *record.Loaded) error { first(m); return r.message(m) }, func() error { return nil }
+	}
+	v := f.reader(r.turn)
+	return func(m *record.Loaded) error { first(m); return v.Add(m) }, func() error {
+		err := v.Flush()
+		if err == nil && v.LeftOut > 0 {
+			a.note("left out %s of bookkeeping; show them with --all", plain.Count(v.LeftOut, "record"))
+		}
+		return err
+	}
 }

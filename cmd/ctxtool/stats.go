@@ -17,55 +17,6 @@ import (
 	"github.com/spf13/cobra"
 )
 
-// conversations are the contexts of a project, or one context.
-type conversations struct {
-	Record         string            `json:"record"` // "project" or "conversation"
-	Context        string            `json:"context,omitempty"`
-	Title          string            `json:"title,omitempty"`
-	Project        string            `json:"project"`
-	Labels         map[string]string `json:"labels,omitempty"`
-	Contexts       int               `json:"contexts"`
-	Messages       int64             `json:"messages"`
-	Bytes          int64             `json:"bytes"`
-	Tokens         int64             `json:"tokens"` // that models used
-	Cost           *float64          `json:"cost,omitempty"`
-	Unpriced       int64             `json:"unpriced"`        // steps without a cost
-	Estimated      int64             `json:"estimated"`       // steps whose tokens are estimates
-	Computed       int64             `json:"computed"`        // steps whose cost is computed from prices, not recorded
-	UnpricedTokens int64             `json:"unpriced_tokens"` // of the steps without a cost
-	Models         []string          `json:"models"`          // the most used first
-	UpdatedAt      time.Time         `json:"updated_at"`
-
-	sum     tokens.Sum
-	byModel map[string]int64 // tokens
-}
-
-// metricRecord is a figure about the store. A value that is not known is null.
-type metricRecord struct {
-	Record string `json:"record"`
-	Name   string `json:"name"`
-	Value  any    `json:"value"`
-}
-
-// statsRun is one run of the verb.
-type statsRun struct {
-	a        *app
-	which    selection
-	prices   priceLists
-	contexts bool
-	limit    int
-
-	rows    []*conversations
-	all     conversations
-	months  map[string]int64 // tokens
-	whole   int64            // about the tokens of all conversations
-	reduced int64            // of contexts that are assembled from them
-	budget  int64
-	disk    disk.Use
-	query   time.Duration // of a search, 0 if there is no index
-	queries int
-}
-
 func (a *app) statsCmd() *cobra.Command {
 	r := &statsRun{a: a, months: map[string]int64{}}
 	cmd := &cobra.Command{

@@ -20,18 +20,6 @@ var usageKeys = func() (names []string) {
 	return names
 }()
 
-// usageRun is one run of the verb.
-type usageRun struct {
-	a            *app
-	by           string
-	prices       priceLists
-	which        selection
-	since, until string
-
-	report  tokens.Report
-	counted int // contexts
-}
-
 func (a *app) usageCmd() *cobra.Command {
 	r := &usageRun{a: a}
 	cmd := &cobra.Command{

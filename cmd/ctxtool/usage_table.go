@@ -13,6 +13,18 @@ import (
 	"github.com/google/uuid"
 )
 
+// usageRun is one run of the verb.
+type usageRun struct {
+	a            *app
+	by           string
+	prices       priceLists
+	which        selection
+	since, until string
+
+	report  tokens.Report
+	counted int // contexts
+}
+
 // usageColumns are the counts in a table. A column is left out if all its counts are 0, and in a narrow terminal in the
 // order of lesser.
 var usageColumns = []struct {

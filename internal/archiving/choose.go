@@ -2,6 +2,7 @@ package archiving
 
 import (
 	"context"
+	"time"
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/branch"
@@ -9,6 +10,26 @@ import (
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
+
+// Options selects the messages to archive. The zero value selects all.
+type Options struct {
+	// OlderThan leaves out younger messages, and all that follow one on its line. A message without a time has that of its
+	// commit.
+	OlderThan time.Duration
+	// StoredFor leaves out messages that were committed, or replaced, more recently, and all that follow one on its line. It
+	// reads no message.
+	StoredFor time.Duration
+	// KeepLast leaves out the newest messages of each branch, this many.
+	KeepLast int64
+	// Branch leaves out messages that this branch does not show.
+	Branch string
+	// DryRun only counts the messages and their bytes.
+	DryRun bool
+	// limit bounds the length of the envelopes to archive in one call, in bytes; 0 for no bound.
+	limit int64
+	// Progress receives the number of messages examined so far; nil for no reports.
+	Progress func(done, all int64)
+}
 
 // chosenLine is what to archive of a line.
 type chosenLine struct {

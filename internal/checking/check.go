@@ -33,9 +33,6 @@ type Progress struct {
 	Left     int   // things that a repair could not repair
 }
 
-// errStopped ends a check whose caller has stopped iterating.
-var errStopped = errors.New("stopped")
-
 // Check yields the findings for the contexts of the ids, legacy ones included; without ids, for the whole store. It
 // changes nothing, takes no lock, and can run beside writers. A context that cannot be examined is a finding.
 func Check(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) iter.Seq2[integrity.Finding, error] {

@@ -12,6 +12,9 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
+// errStopped ends a check whose caller has stopped iterating.
+var errStopped = errors.New("stopped")
+
 // outside is the part of a store outside its contexts: the folders themselves, locks, staging and blobs.
 type outside struct {
 	fs       vfs.FS

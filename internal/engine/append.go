@@ -2,49 +2,10 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"slices"
-	"time"
 
-	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
-
-// Draft is a message to be stored. Only Body is needed.
-type Draft struct {
-	ID        uuid.UUID // uuid.Nil: a new UUIDv7
-	Role      string    // empty: read from the body, as far as the engine knows its form
-	Type      string    // likewise
-	CreatedAt time.Time // likewise
-	OriginID  string    // the id that the message has elsewhere
-	// CopyOf and Repeats name messages of the context, which an erase also erases: see [message.Envelope].
-	CopyOf, Repeats []uuid.UUID
-	Source          json.RawMessage
-	// References are an array of references to lines of files, which the engine keeps as it is.
-	References json.RawMessage
-	Body       json.RawMessage // the framework's object; kept byte for byte but for insignificant white space
-
-	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
-	Attachments []Attachment
-}
-
-// maxReferences bounds the references of a draft, in bytes.
-const maxReferences = 1 << 20
-
-// AppendResult is the place of a stored message.
-type AppendResult struct {
-	ID       uuid.UUID
-	Position int64
-	Existed  bool // it was there before: with equal content, or damaged or lost
-}
-
-// BatchResult is the outcome for one message of a batch: the message is durable, or Err says why not.
-type BatchResult struct {
-	AppendResult
-	Err error
-}
 
 // Append adds one message at the end of the branch and returns its position. With full durability the message is on
 // disk when Append returns: exactly one fdatasync, which concurrent appends share, has covered it.
@@ -103,65 +64,28 @@ func (b *Branch) appendBatch(ctx context.Context, drafts []Draft, opts []WriteOp
 	return results, err
 }
 
-// isDraftError reports whether an error is about the draft itself: the rest of a batch can then be stored without it.
-// After any other error, as of a full disk, the rest is not stored: a retry would change the order of the messages.
-func isDraftError(err error) bool {
-	ofDraft := []error{ErrInvalid, ErrTooLarge, ErrConflict, ErrDamaged, ErrErased}
-	return slices.ContainsFunc(ofDraft, func(of error) bool { return errors.Is(err, of) })
+// Replace gives the message with an id another body, for example during streaming. The position stays; the old version
+// goes to the context's trash. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another
+// branch shows it too, unless [Shared] is given.
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
+	o, err := conditionsOf(opts, "position", "sequence", "shared")
+	if err == nil {
+		err = b.c.use(func() error { return b.replace(ctx, id, d, o) })
+	}
+	return Wrap(Error{Op: "replace", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 }
 
-// completeAll completes drafts, many of them in parallel. A result has the error of its draft.
-func (s *Store) completeAll(drafts []Draft, threshold int64, hold func() error) (pending []PendingMessage, results []BatchResult) {
-	pending, results = make([]PendingMessage, len(drafts)), make([]BatchResult, len(drafts))
-	complete := func(i int) {
-		pending[i].Draft = drafts[i]
-		results[i].Err = s.Complete(&pending[i], threshold, hold)
+func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o conditions) error {
+	c := b.c
+	if c.Store.ReadOnly {
+		return ErrReadOnly // fail before a blob is made
 	}
-	if s.Options.inOrder {
-		for i := range drafts {
-			complete(i)
-		}
-	} else {
-		InParallel(len(drafts), complete)
-	}
-	return pending, results
-}
-
-// Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.
-func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) error {
-	if int64(len(d.Body)) > s.Options.MaxMessage {
-		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, len(d.Body), s.Options.MaxMessage)
-	}
-	body, err := message.Compact(d.Body)
-	if err != nil {
+	d := PendingMessage{Draft: draft}
+	blobs := BlobHold{Store: c.Store}
+	defer blobs.Release()
+	if err := c.Store.Complete(&d, c.Store.TextThreshold(), func() error { return blobs.Hold(ctx) }); err != nil {
 		return err
 	}
-	d.Body = body
-	if d.Source != nil {
-		if d.Source, err = message.Compact(d.Source); err != nil {
-			return fmt.Errorf("source: %w", err)
-		}
-	}
-	if d.References != nil {
-		if len(d.References) > maxReferences {
-			return fmt.Errorf("references: %w: %d bytes exceed the limit of %d", ErrTooLarge, len(d.References), maxReferences)
-		}
-		if d.References, err = message.CompactArray(d.References); err != nil {
-			return fmt.Errorf("references: %w", err)
-		}
-	}
-	if !d.CreatedAt.IsZero() && !message.ValidTime(d.CreatedAt) {
-		return fmt.Errorf("%w: created_at: the year %d is out of range", ErrInvalid, d.CreatedAt.UTC().Year())
-	}
-	role, typ, created := message.Describe(body)
-	if d.Role == "" {
-		d.Role = role
-	}
-	if d.Type == "" {
-		d.Type = typ
-	}
-	if d.CreatedAt.IsZero() {
-		d.CreatedAt = created
-	}
-	return s.externalise(d, threshold, hold)
+	_, err := c.run(ctx, false, conditions{sequence: o.sequence}, func(tx *Tx) error { return tx.replace(b.name, id, &d, o) })
+	return err
 }

@@ -6,9 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
-	"github.com/google/uuid"
 )
 
 // Branch is a branch of an open context, by its name. After a rewind it means the rewound branch. After the branch is
@@ -16,21 +14,6 @@ import (
 type Branch struct {
 	c    *Context
 	name string
-}
-
-// BranchInfo describes a branch. The sizes come from the index alone.
-type BranchInfo struct {
-	Name     string
-	Line     uuid.UUID
-	Parent   string // the branch whose line it was forked from, or that line's id; empty for none
-	Base     int64  // number of messages that it inherits
-	From     string // the earlier branch that shares the most messages with it; empty for none
-	Shared   int64  // number of messages that both begin with
-	Messages int64  // number of messages that it shows
-	Bytes    int64  // of its own line's messages
-	Archived int64  // of these, those that have no files
-	Active   bool
-	Metadata Object // further members, as in metadata.json
 }
 
 // Active returns the active branch.
@@ -74,26 +57,6 @@ func (c *Context) branches(ctx context.Context) ([]BranchInfo, error) {
 		infos = append(infos, info)
 	}
 	return infos, relateBranches(m, infos)
-}
-
-// DescribeBranch describes a branch of a version of the metadata.
-func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
-	l, ok := m.Line(b.Line)
-	if !ok {
-		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
-	}
-	info = BranchInfo{
-		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
-		Archived: min(l.ArchivedBytes, counts[l.ID].Bytes),
-		Active:   b.Name == m.ActiveBranch, Metadata: b.Extra,
-	}
-	switch parent := BranchOfLine(m, l.Parent); {
-	case parent != nil:
-		info.Parent = parent.Name
-	case l.Parent != uuid.Nil:
-		info.Parent = l.Parent.String()
-	}
-	return info, nil
 }
 
 // Info describes the branch.
@@ -152,16 +115,6 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 	return c.End(m, b.Line)
 }
 
-// End returns the end of a line: the position that the next message of it gets. Trash and erase compare lines with it.
-func (c *Context) End(m *Metadata, line uuid.UUID) (int64, error) {
-	l, ok := m.Line(line)
-	if !ok {
-		return 0, fmt.Errorf("%w: line %s not found", ErrMetadata, line)
-	}
-	counts, _, err := c.Index.Counts(l.ID)
-	return max(counts.End(), l.Base), err
-}
-
 // spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
 func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	m := b.c.Current()
@@ -188,12 +141,6 @@ func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	return spans, nil
 }
 
-// BranchOfLine returns the branch whose own line this is, nil if the line has no name.
-func BranchOfLine(m *Metadata, line uuid.UUID) *ctxfolder.Branch {
-	for i := range m.Branches {
-		if m.Branches[i].Line == line {
-			return &m.Branches[i]
-		}
-	}
-	return nil
+func (b *Branch) fail(op string, err error) error {
+	return Wrap(Error{Op: op, Context: b.c.Dir.ID, Branch: b.name}, err)
 }

@@ -38,6 +38,33 @@ func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...Writ
 	return result, nil
 }
 
+// Change changes the metadata as f says.
+func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
+	return c.use(func() error {
+		_, err := c.run(ctx, false, conditions{}, func(tx *Tx) error {
+			tx.m, tx.changed = tx.m.Clone(), true
+			return f(tx.m)
+		})
+		return err
+	})
+}
+
+// Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
+// branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other
+// methods change these.
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
+	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
+}
+
+// ReplaceMetadata commits metadata in place of the current one, in a group with other records, for upkeep: the context does
+// not count as updated. The caller holds the lock.
+func (c *Context) ReplaceMetadata(m *Metadata, before ...Item) error {
+	tx := &Tx{c: c}
+	tx.reset(m)
+	tx.changed, tx.upkeep, tx.items, tx.of = true, true, before, make([]*BatchResult, len(before))
+	return tx.write()
+}
+
 // one commits one change; f is a call of a method of [Tx].
 func (c *Context) one(ctx context.Context, op, name string, f func(tx *Tx) error, opts ...WriteOption) error {
 	o, err := conditionsOf(opts, "sequence")

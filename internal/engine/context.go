@@ -5,8 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
-	"sync"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -16,47 +14,6 @@ import (
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
-
-// Types of the metadata, as in metadata.json.
-type (
-	// Metadata is everything about a context but its messages.
-	Metadata = ctxfolder.Metadata
-	// Object is a JSON object that keeps the order and form of its members.
-	Object = ctxfolder.Object
-)
-
-// MainBranch is the branch of a new context.
-const MainBranch = "main"
-
-// Context is an open context. Several goroutines may use it. It shows the state as of the last operation that wrote
-// through it, or of the last [Context.Refresh].
-type Context struct {
-	Store  *Store
-	Dir    *ctxfolder.Dir
-	Index  *index.Index
-	Loader *loader.Loader
-	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
-	prepared uint64
-	named    bool // the name of the folder is durable; likewise
-
-	closing sync.Once
-	under   sync.WaitGroup // running operations
-
-	mu           sync.Mutex // guards metadata, sealing and closed
-	closed       bool       // no operation may begin
-	metadata     *Metadata
-	journaled    *Metadata            // by the logs; nil before the context has the current format
-	projection   ctxfolder.Projection // the state of metadata.json
-	stamp        ctxfolder.Stamp
-	broken       error         // why metadata.json is unusable
-	wrote        bool          // something was appended through this handle
-	sealing      chan struct{} // closed when the running seal ends
-	blobQueue    blobQueue
-	messageFiles messageFiles
-
-	legacy  LegacyFormat // of a view; empty otherwise
-	release func()       // releases the temporary store of a view
-}
 
 // Create makes a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
 // which takes the system prompt and further members of m.Branches[0], if there is one. With an external id, the id is
@@ -129,6 +86,32 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 	return err
 }
 
+// OpenOrCreate opens the context with the kind and the external id of m, or creates it with m. Several processes that
+// call it at once get the same context. It fails with [ErrInvalid] without an external id.
+func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) {
+	c, err := s.openOrCreate(ctx, m)
+	return c, Wrap(Error{Op: "open", Context: m.ID}, err)
+}
+
+func (s *Store) openOrCreate(ctx context.Context, m Metadata) (c *Context, err error) {
+	if m.ExternalID == "" {
+		return nil, fmt.Errorf("%w: the external id is missing", ErrInvalid)
+	}
+	if err := m.TakeExternalID(); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
+	}
+	const attempts = 10 // others may create and remove it meanwhile
+	for range attempts {
+		if c, err = s.Context(ctx, m.ID); !errors.Is(err, ErrNotExist) {
+			return c, err
+		}
+		if c, err = s.Create(ctx, m); !errors.Is(err, ErrExist) {
+			return c, err
+		}
+	}
+	return nil, err
+}
+
 // Context opens a context. It reads metadata.json and the logs that are not sealed. It fails with [ErrNotExist].
 // If metadata.json is damaged, the committed metadata serves, and [Context.Problem] says so.
 //
@@ -171,19 +154,6 @@ func (s *Store) OpenThrough(ctx context.Context, fsys vfs.FS, id uuid.UUID) (*Co
 		c, err = s.OpenIn(fsys, id)
 	}
 	return c, err
-}
-
-// Settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
-func (s *Store) Settle(ctx context.Context, id uuid.UUID) error {
-	if !ctxfolder.Ready(s.FS, id) {
-		return nil
-	}
-	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
-	defer lock.Close()
-	if err := s.Acquire(ctx, lock); err != nil || s.ReadOnly {
-		return err
-	}
-	return ctxfolder.Settle(s.FS, id)
 }
 
 // OpenIn opens a context in the folder in, such as a trash item, or staging/ while a backup or a migration makes it.
@@ -259,124 +229,4 @@ func (c *Context) close() error {
 		c.release()
 	}
 	return err
-}
-
-// use runs an operation, unless the context was closed. Every exported method that needs the context's files runs in
-// it, except payloads of messages: see [loader.Loader.Close]. Operations do not nest: Close may refuse the inner one.
-func (c *Context) use(f func() error) error {
-	c.mu.Lock()
-	if c.closed {
-		c.mu.Unlock()
-		return ErrClosed
-	}
-	c.under.Add(1)
-	c.mu.Unlock()
-	defer c.under.Done()
-	return f()
-}
-
-// Use runs an operation with a result, unless the context was closed. The packages above run every operation on an
-// open context in it.
-func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
-	err = c.use(func() (err error) {
-		result, err = f()
-		return err
-	})
-	return result, err
-}
-
-// ReadMetadata reads the metadata that counts now, according to the log and metadata.json. An unusable metadata.json is
-// noted: see [Context.Problem].
-func (c *Context) ReadMetadata() error {
-	if stamp, known := c.knownMetadata(); known && c.Dir.MetadataStamp().Same(stamp) {
-		return nil
-	}
-	for { // until nothing in this process reads on or commits between the look and its result
-		m, committed, is, stamp, err := c.effectiveMetadata()
-		if m == nil {
-			return err
-		}
-		c.mu.Lock()
-		if now, nerr := c.Index.Metadata(); nerr != nil || now != committed {
-			c.mu.Unlock()
-			continue
-		}
-		c.metadata, c.journaled, c.projection, c.stamp, c.broken = m, committed, is, stamp, err
-		var access *fs.PathError
-		torn := !errors.As(c.broken, &access) || errors.Is(c.broken, fs.ErrNotExist)
-		if torn && committed != nil {
-			c.broken = nil
-		}
-		c.mu.Unlock()
-		return nil
-	}
-}
-
-// effectiveMetadata returns the metadata that counts: what was committed, with what a person changed in metadata.json.
-// With [ctxfolder.ProjectionUnusable], err is about metadata.json; m is nil if nothing replaces it.
-func (c *Context) effectiveMetadata() (m, committed *Metadata, is ctxfolder.Projection, stamp ctxfolder.Stamp, err error) {
-	for try := 0; ; try++ {
-		if committed, err = c.Index.Metadata(); err != nil {
-			return nil, nil, ctxfolder.ProjectionUnusable, stamp, err
-		}
-		m, is, stamp, err = c.Dir.EffectiveMetadata(committed)
-		if is != ctxfolder.ProjectionNewer || committed == nil || try > 0 {
-			return m, committed, is, stamp, err
-		}
-		if err := c.Index.Refresh(); err != nil { // another process committed meanwhile
-			return nil, nil, ctxfolder.ProjectionUnusable, stamp, err
-		}
-	}
-}
-
-// knownMetadata returns the version of metadata.json from which the handle has its metadata, if the log's metadata is
-// still the same.
-func (c *Context) knownMetadata() (stamp ctxfolder.Stamp, known bool) {
-	committed, err := c.Index.Metadata()
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.stamp, err == nil && c.metadata != nil && c.broken == nil && committed == c.journaled
-}
-
-// Current returns the metadata that the handle has now. The caller must not change it.
-func (c *Context) Current() *Metadata {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.metadata
-}
-
-// ID returns the context's id.
-func (c *Context) ID() uuid.UUID { return c.Dir.ID }
-
-// Metadata returns a copy of the metadata.
-func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
-
-// Problem returns why an open context is not in order, or nil if nothing is known. A damaged or missing metadata.json
-// is not a problem if a log committed the metadata: a crash can tear the file, and the next write replaces it. One
-// that cannot be read may have edits.
-func (c *Context) Problem() error {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.broken
-}
-
-// Refresh reads what other processes committed, and makes later reads check whether message files were edited by hand.
-// Until then a second access to a loaded message does no I/O.
-func (c *Context) Refresh(ctx context.Context) error {
-	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, c.use(func() error { return c.refresh(ctx) }))
-}
-
-func (c *Context) refresh(ctx context.Context) error {
-	err := ctx.Err()
-	if err == nil {
-		err = c.Dir.Check()
-	}
-	if err == nil {
-		err = c.Index.Refresh()
-	}
-	if err == nil {
-		err = c.ReadMetadata()
-	}
-	c.Loader.Refresh()
-	return Wrap(Error{Op: "refresh", Context: c.Dir.ID}, err)
 }

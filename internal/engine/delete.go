@@ -12,9 +12,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// Now returns the clock's time for removals and purges.
-func (s *Store) Now() time.Time { return s.Options.Clock() }
-
 // latest returns the current time, or a later one in the context: with a clock that was set back, a new item must not
 // look old.
 func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
@@ -26,52 +23,11 @@ func (s *Store) latest(ctx context.Context, id uuid.UUID) time.Time {
 	return c.RemovalTime(c.Current())
 }
 
-// RemovalTime returns the time of a removal: the current time, or the time of the newest commit if that is later. With
-// a clock that was set back, what is removed must not look old.
-func (c *Context) RemovalTime(m *Metadata) time.Time {
-	at := c.Store.Now()
-	if m.UpdatedAt.After(at) {
-		at = m.UpdatedAt
-	}
-	if _, newest, err := c.Index.AllCounts(); err == nil && newest.After(at) {
-		at = newest
-	}
-	return at.UTC()
-}
-
 // ItemID returns the id of the item with this path.
 func ItemID(path string) uuid.UUID {
 	id, _ := ctxfolder.ParseID(path[strings.LastIndexByte(path, '/')+1:])
 	return id
 }
-
-// LockCollection takes [CollectionLock].
-func (s *Store) LockCollection(ctx context.Context) (release func(), err error) {
-	lock := s.FS.Lock(CollectionLock)
-	if err := s.Acquire(ctx, lock); err != nil {
-		_ = lock.Close()
-		return nil, err
-	}
-	return func() {
-		_ = lock.Release()
-		_ = lock.Close()
-	}, nil
-}
-
-// TryLockCollection takes [CollectionLock] if it is free.
-func (s *Store) TryLockCollection() (release func(), ok bool, err error) {
-	lock := s.FS.Lock(CollectionLock)
-	if ok, err = lock.TryAcquire(); !ok || err != nil {
-		return nil, false, errors.Join(err, lock.Close())
-	}
-	return func() {
-		_ = lock.Release()
-		_ = lock.Close()
-	}, true, nil
-}
-
-// CollectionLock is held to collect, purge, restore or erase.
-const CollectionLock = ctxfolder.Locks + "/gc"
 
 // Delete moves a whole context, also a legacy one, to the store's trash. It waits for writers. It fails with
 // [ErrNotExist].

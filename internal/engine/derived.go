@@ -4,11 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"path"
 	"slices"
-	"sync"
-	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -16,14 +16,9 @@ import (
 // DerivedFolder holds caches of what messages say, such as the search index. It can be removed at any time.
 const DerivedFolder = "derived"
 
-// derived is what a store knows about [DerivedFolder].
-type derived struct {
-	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
-	noted  atomic.Bool // erasureFile is this store's
-
-	mu   sync.Mutex
-	lost []uuid.UUID // contexts, since the last removal ended
-}
+// erasureFile is in [DerivedFolder] while messages are removed for good. If the process that made it is gone, files
+// of the folder may repeat what the store has lost.
+const erasureFile = DerivedFolder + "/erasing"
 
 func (d *derived) lose(contexts []uuid.UUID) {
 	d.mu.Lock()
@@ -58,6 +53,30 @@ func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error 
 		return nil
 	}
 	return s.removeDerived()
+}
+
+// removeDerived removes [DerivedFolder], the note last.
+func (s *Store) removeDerived() error {
+	for e, err := range s.FS.ReadDir(DerivedFolder) {
+		if err != nil {
+			break // no folder
+		}
+		if e.Name() == path.Base(erasureFile) {
+			continue
+		}
+		if err := vfs.RemoveAll(s.FS, DerivedFolder+"/"+e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
+			return err
+		}
+	}
+	s.derived.noted.Store(false)
+	err := vfs.RemoveAll(s.FS, DerivedFolder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err == nil {
+		err = s.FS.SyncDir(".")
+	}
+	return err
 }
 
 // ContextState is the state of a context's files at one look. Every commit changes it; an edit of a message by hand

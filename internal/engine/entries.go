@@ -3,6 +3,8 @@ package engine
 import (
 	"bytes"
 	"context"
+	"errors"
+	"io/fs"
 	"iter"
 	"maps"
 	"slices"
@@ -60,4 +62,37 @@ func (s *Store) Entries() iter.Seq2[Entry, error] {
 	}
 }
 
+// IDs yields the ids of the contexts in the store, in ascending order, without legacy contexts.
+func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
+	return func(yield func(uuid.UUID, error) bool) {
+		for e, err := range s.Entries() {
+			if err == nil && (!e.Folder || IsSplit(s.FS, e.ID.String())) {
+				continue
+			}
+			if !yield(e.ID, err) || err != nil {
+				return
+			}
+		}
+	}
+}
+
 func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
+
+// Settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
+func (s *Store) Settle(ctx context.Context, id uuid.UUID) error {
+	if !ctxfolder.Ready(s.FS, id) {
+		return nil
+	}
+	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
+	defer lock.Close()
+	if err := s.Acquire(ctx, lock); err != nil || s.ReadOnly {
+		return err
+	}
+	return ctxfolder.Settle(s.FS, id)
+}
+
+// WasRemoved reports whether a context was removed meanwhile: then nothing is wrong with it.
+func (s *Store) WasRemoved(id uuid.UUID) bool {
+	_, err := s.FS.Lstat(id.String())
+	return errors.Is(err, fs.ErrNotExist)
+}

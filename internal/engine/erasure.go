@@ -5,15 +5,9 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"path"
 
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// erasureFile is in [DerivedFolder] while messages are removed for good. If the process that made it is gone, files
-// of the folder may repeat what the store has lost.
-const erasureFile = DerivedFolder + "/erasing"
 
 // BeginErasure notes that messages of contexts are about to be lost for good, until [Store.EndErasure]. If the
 // process ends in between, the next one removes [DerivedFolder]: see [Store.FinishErasure]. The caller holds
@@ -80,26 +74,16 @@ func (s *Store) IsErasing() bool {
 	return err == nil
 }
 
-// removeDerived removes [DerivedFolder], the note last.
-func (s *Store) removeDerived() error {
-	for e, err := range s.FS.ReadDir(DerivedFolder) {
-		if err != nil {
-			break // no folder
-		}
-		if e.Name() == path.Base(erasureFile) {
-			continue
-		}
-		if err := vfs.RemoveAll(s.FS, DerivedFolder+"/"+e.Name()); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return err
-		}
+// OnCut sets the function that erases what was made from messages of a context: see [Store.BeforeCut].
+func (s *Store) OnCut(f func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error) {
+	s.cut.f.Store(&f)
+}
+
+// BeforeCut erases what was made from messages of a context, before a purge removes them. The caller holds
+// [CollectionLock], and no lock of the context.
+func (s *Store) BeforeCut(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
+	if f := s.cut.f.Load(); f != nil && len(messages) > 0 {
+		return (*f)(ctx, c, messages)
 	}
-	s.derived.noted.Store(false)
-	err := vfs.RemoveAll(s.FS, DerivedFolder)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
-	if err == nil {
-		err = s.FS.SyncDir(".")
-	}
-	return err
+	return nil
 }

@@ -3,32 +3,12 @@ package engine
 import (
 	"cmp"
 	"context"
-	"sync"
 
 	"github.com/google/uuid"
 )
 
 // MaxHandles bounds the contexts that a store keeps open for [Store.Use], beside those in use.
 const MaxHandles = 64
-
-// handles are the contexts that a store keeps open.
-type handles struct {
-	mu     sync.Mutex
-	all    map[uuid.UUID]*handle
-	uses   uint64 // counts the calls of Use
-	closed bool
-	group  sync.WaitGroup // calls of Use, and handles that are being closed
-	err    error          // the first one of closing
-}
-
-// handle is a context that several calls of Use share.
-type handle struct {
-	opening chan struct{} // holds one token: its owner may set c
-	c       *Context      // nil until it is open
-	users   int           // guarded by handles.mu, like the rest
-	last    uint64        // the call of Use that used it last
-	dropped bool          // the last user closes it
-}
 
 // Use calls f with an open context, at its newest commit. The store keeps the context open for later calls, and calls
 // at the same time share it. f must not close it. [Store.Close] waits for f. Use fails with [ErrNotExist], and returns

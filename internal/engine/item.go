@@ -24,12 +24,3 @@ func MessageItem(kind journal.Kind, env *message.Envelope, raw []byte, was int64
 func payloadItem(sum blob.Sum, payload []byte) Item {
 	return Item{Item: index.PayloadItem(sum, payload), Payload: payload, Sum: sum}
 }
-
-// append writes records. With group they are one commit. The caller holds the lock, and has brought the handle up to date.
-func (c *Context) append(items []Item, group bool) *index.Commit {
-	plain := make([]journal.Item, len(items))
-	for i := range items {
-		plain[i] = items[i].Item
-	}
-	return c.Index.Append(plain, group)
-}

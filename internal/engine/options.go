@@ -7,33 +7,11 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
 
 // Option configures how a store is opened.
 type Option func(*Options)
-
-// Options are the settings of an open store, as its options set them. The packages above read the exported ones.
-type Options struct {
-	FS          vfs.FS
-	Pool        int64
-	pooled      bool // Pool is not the default
-	Memory      int64
-	relaxed     bool
-	readOnly    bool
-	LockTimeout time.Duration
-	sealBytes   int64
-	MaxMessage  int64
-	threshold   *int64 // nil: the store's setting
-	noSeal      bool
-	Pause       time.Duration
-	Clock       func() time.Time
-	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
-	inOrder     bool
-	files       MessageFiles
-	Watching    watch.Options
-}
 
 func newOptions(opts []Option) Options {
 	o := Options{
@@ -59,18 +37,6 @@ const (
 	Full Durability = iota
 	// Relaxed survives the end of the process. A power cut may lose the newest messages; it harms no others.
 	Relaxed
-)
-
-// MessageFiles says when an append makes its message files.
-type MessageFiles int
-
-const (
-	// FilesBehind lets the files follow a moment after the append. [Context.Flush] waits for them.
-	FilesBehind MessageFiles = iota
-	// FilesOnReturn makes the append wait for its files.
-	FilesOnReturn
-	// FilesHeld leaves the files to Flush, Close, seals and a full queue, so that tests meet commits without files.
-	FilesHeld
 )
 
 // WithFiles sets when message files are made. The default is FilesBehind.

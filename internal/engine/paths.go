@@ -2,11 +2,15 @@ package engine
 
 import (
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // IsWithin reports whether path is the folder in, or is below it. It follows links as far as the paths exist.
@@ -60,6 +64,19 @@ func SyncTree(fsys vfs.FS, folder string) error {
 		}
 	}
 	return fsys.SyncDir(folder)
+}
+
+// SyncStaged makes a staged context durable, and blobs that were stored without a sync.
+func (s *Store) SyncStaged(id uuid.UUID, blobs map[blob.Sum]bool) error {
+	if err := s.FS.SyncAll(); !errors.Is(err, errors.ErrUnsupported) {
+		return err
+	}
+	for sum := range blobs {
+		if durable, err := s.Blobs.Share(sum, true); !durable {
+			return errors.Join(fmt.Errorf("%w: payload %s", ErrDurability, sum), err)
+		}
+	}
+	return SyncTree(s.FS, ctxfolder.StagingFolder(id))
 }
 
 // CreateFile makes a new file for writing. It fails where the path exists.

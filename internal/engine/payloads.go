@@ -4,17 +4,13 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
-	"sync"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/loader"
 )
 
 // Payload is a piece of a message in a blob. In [Message.Stored] a reference replaces it.
@@ -31,9 +27,6 @@ const (
 	// maxJournalPayload bounds a payload in the log, in bytes. A larger one is made durable in a blob before the
 	// record that refers to it.
 	maxJournalPayload = 64 << 10
-
-	// BlobsLock is held shared from the use of a blob to the commit that refers to it, and exclusively by a sweep.
-	BlobsLock = "locks/blobs"
 )
 
 // TextThreshold returns the least length, in bytes, of a text in a message that moves to a blob.
@@ -63,39 +56,6 @@ func (s *Store) keepPayloads(payloads iter.Seq2[[]byte, error]) error {
 		}
 	}
 	return nil
-}
-
-// PendingMessage is a message before its commit.
-type PendingMessage struct {
-	Draft
-	Stored       []byte // Body, with references
-	Refs         int    // number of references
-	PayloadBytes int64  // size of their payloads
-	Payloads     []Item // small ones, for the log
-}
-
-// Count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
-func (d *PendingMessage) Count(size int64) error {
-	if size > loader.MaxBody-d.PayloadBytes {
-		return errPayloadsTooLarge
-	}
-	d.PayloadBytes += size
-	return nil
-}
-
-var errPayloadsTooLarge = fmt.Errorf("%w: its payloads exceed the limit of %d bytes", ErrTooLarge, int64(loader.MaxBody))
-
-// externalise moves the payloads of a draft out of its body and reads its attachments. The large ones are durable when
-// it returns. It calls hold before the first of them, which keeps a sweep away until the record that refers to them is
-// written.
-func (s *Store) externalise(d *PendingMessage, threshold int64, hold func() error) error {
-	attached, err := s.attachmentFuncs(d, hold)
-	if err != nil {
-		return err
-	}
-	stored, refs, err := blob.Attach(d.Body, blob.Policy{Text: threshold}, s.PutPayload(d, hold), attached)
-	d.Stored, d.Refs = stored, len(refs)
-	return err
 }
 
 // AddPayloads appends to items the payloads that are neither in a live log nor in added. It adds them to added, the
@@ -166,78 +126,15 @@ func (c *Context) SystemPrompt(ctx context.Context, name string) (json.RawMessag
 	return prompt, Wrap(Error{Op: "read the system prompt", Context: c.Dir.ID, Branch: name}, err)
 }
 
-// BlobHold is a shared hold on the store's blobs.
-type BlobHold struct {
-	Store *Store
-	mu    sync.Mutex
-	lock  vfs.Lock
-}
-
-// Hold takes the hold, unless it is taken: no sweep moves a blob until Release.
-func (b *BlobHold) Hold(ctx context.Context) error {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.lock != nil {
-		return nil
-	}
-	lock := b.Store.FS.Lock(BlobsLock)
-	if err := b.Store.acquireShared(ctx, lock); err != nil {
-		_ = lock.Close()
-		return err
-	}
-	b.lock = lock
-	return nil
-}
-
-// BlobsAlone runs f while no other process or goroutine holds blobs.
-func (s *Store) BlobsAlone(ctx context.Context, f func() error) error {
-	lock := s.FS.Lock(BlobsLock)
-	defer lock.Close()
-	if err := s.Acquire(ctx, lock); err != nil {
-		return err
-	}
-	defer lock.Release()
-	return f()
-}
-
-// Release gives the hold back. Without a hold it does nothing.
-func (b *BlobHold) Release() {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.lock != nil {
-		_ = b.lock.Release()
-		_ = b.lock.Close()
-		b.lock = nil
-	}
-}
-
-// PutBlobs makes the blobs now that wait for a moment without appends.
-func (c *Context) PutBlobs() { c.blobQueue.run(c) }
-
-// blobQueue makes blobs of payloads in the log after a moment without appends, since making one takes as long as an
-// append. So a blob appears shortly after the append, and at the latest when the context is closed. The seal makes
-// the blobs of payloads beyond the bound.
-type blobQueue struct {
-	mu       sync.Mutex
-	payloads []queuedPayload
-	size     int
-	timer    *time.Timer
-
-	making sync.Mutex // held while blobs are made
-}
-
-// queuedPayload is a payload without a blob, and the log that holds it.
-type queuedPayload struct {
-	log     string
-	payload []byte
-}
-
 const (
 	// maxQueuedBytes bounds the waiting payloads, in bytes.
 	maxQueuedBytes = 4 << 20
 	// queueDelay is the time without appends before blobs are made.
 	queueDelay = 100 * time.Millisecond
 )
+
+// PutBlobs makes the blobs now that wait for a moment without appends.
+func (c *Context) PutBlobs() { c.blobQueue.run(c) }
 
 // queueBlobs queues the payloads among items written to a journal.
 func (c *Context) queueBlobs(items []Item, log string) {

@@ -7,7 +7,6 @@ import (
 	"math"
 
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -95,16 +94,6 @@ func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	return m, Wrap(Error{Op: "read", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
 }
 
-func (b *Branch) fail(op string, err error) error {
-	return Wrap(Error{Op: op, Context: b.c.Dir.ID, Branch: b.name}, err)
-}
-
-// Place is the result of a search for a message.
-type Place struct {
-	Span  loader.Span
-	Entry index.Entry
-}
-
 // Find looks up an id among the messages that the branch shows.
 func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 	m := b.c.Current()
@@ -113,27 +102,4 @@ func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 		return Place{}, err
 	}
 	return b.c.Find(m, info.Line, id)
-}
-
-// Find looks up an id in the history of a line.
-func (c *Context) Find(m *Metadata, line, id uuid.UUID) (Place, error) {
-	end, err := c.End(m, line)
-	if err != nil {
-		return Place{}, err
-	}
-	lines, err := branch.Lines(m, line, end)
-	if err != nil {
-		return Place{}, err
-	}
-	for _, seg := range lines {
-		e, ok, err := c.Index.Find(seg.Line, id, seg.To)
-		if err != nil {
-			return Place{}, err
-		}
-		if ok {
-			l, _ := m.Line(seg.Line)
-			return Place{loader.Span{Line: seg.Line, Folder: l.Folder, From: seg.From, To: seg.To}, e}, nil
-		}
-	}
-	return Place{}, fmt.Errorf("%w: message %s", ErrNotExist, id)
 }

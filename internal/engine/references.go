@@ -304,13 +304,6 @@ func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
 	return size, Wrap(Error{Op: "measure", Context: c.Dir.ID}, err)
 }
 
-// Exclusions is what a dry run of an erase takes as gone.
-type Exclusions struct {
-	Context uuid.UUID
-	IDs     map[uuid.UUID]bool
-	Paths   map[string]bool // relative to the context's folder
-}
-
 // hasMessage reports whether a message counts as gone.
 func (b *Exclusions) hasMessage(context, id uuid.UUID) bool {
 	return b != nil && b.Context == context && b.IDs[id]

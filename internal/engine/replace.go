@@ -1,45 +1,31 @@
 package engine
 
 import (
-	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
 	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/views"
 	"github.com/google/uuid"
 )
 
-// Replace gives the message with an id another body, for example during streaming. The position stays; the old version
-// goes to the context's trash. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another
-// branch shows it too, unless [Shared] is given.
-func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
-	o, err := conditionsOf(opts, "position", "sequence", "shared")
-	if err == nil {
-		err = b.c.use(func() error { return b.replace(ctx, id, d, o) })
-	}
-	return Wrap(Error{Op: "replace", Context: b.c.Dir.ID, Branch: b.name, ID: id}, err)
-}
-
-func (b *Branch) replace(ctx context.Context, id uuid.UUID, draft Draft, o conditions) error {
-	c := b.c
-	if c.Store.ReadOnly {
-		return ErrReadOnly // fail before a blob is made
-	}
-	d := PendingMessage{Draft: draft}
-	blobs := BlobHold{Store: c.Store}
-	defer blobs.Release()
-	if err := c.Store.Complete(&d, c.Store.TextThreshold(), func() error { return blobs.Hold(ctx) }); err != nil {
-		return err
-	}
-	_, err := c.run(ctx, false, conditions{sequence: o.sequence}, func(tx *Tx) error { return tx.replace(b.name, id, &d, o) })
-	return err
+// Replace is [Branch.Replace] in this commit.
+func (tx *Tx) Replace(name string, id uuid.UUID, draft Draft, opts ...WriteOption) error {
+	return tx.do("replace", name, func() error {
+		o, err := conditionsOf(opts, "position", "shared")
+		if err != nil {
+			return err
+		}
+		d := PendingMessage{Draft: draft}
+		if err := tx.c.Store.Complete(&d, tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
+			return err
+		}
+		return tx.replace(name, id, &d, o)
+	})
 }
 
 // replace gives a message another body.
@@ -84,18 +70,6 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o conditions
 	}
 	tx.supersede(at, old, env, d)
 	return nil
-}
-
-// kept returns the references of a message that had those before: a draft without references keeps them, and an empty
-// array removes them.
-func (d *PendingMessage) kept(before json.RawMessage) json.RawMessage {
-	switch {
-	case d.References == nil:
-		return before
-	case string(d.References) == "[]":
-		return nil
-	}
-	return d.References
 }
 
 // union returns the ids in a and those that only b has.
@@ -178,34 +152,4 @@ func (c *Context) Superseded(at Place, old []byte, env *message.Envelope, raw []
 	}
 	// A file that cannot be made is not an error: the log has the version, and readers take it from there.
 	_ = c.Dir.ReplaceMessage(at.Span.Folder, env.ID, raw, env.StoredAt)
-}
-
-// CommitItems writes items to the log and waits until they are durable. The caller holds the lock.
-func (c *Context) CommitItems(items []Item) error {
-	return c.commitNow(c.append(items, false), items, (*index.Commit).Wait)
-}
-
-// CommitDurably is CommitItems, regardless of the store's durability option.
-func (c *Context) CommitDurably(items []Item) error {
-	return c.commitNow(c.append(items, false), items, (*index.Commit).Sync)
-}
-
-func (c *Context) commitNow(commit *index.Commit, items []Item, wait func(*index.Commit) error) error {
-	if commit.Err != nil {
-		return commit.Err
-	}
-	c.queueBlobs(items, commit.Log())
-	return c.wait(commit, wait)
-}
-
-// wait waits until a commit is durable. The caller holds the lock.
-func (c *Context) wait(commit *index.Commit, wait func(*index.Commit) error) error {
-	err := wait(commit)
-	if err == nil {
-		return nil
-	}
-	if rerr := c.Index.Recover(commit); rerr != nil {
-		return errors.Join(err, rerr)
-	}
-	return nil
 }

@@ -23,21 +23,20 @@ package engine
 
 import (
 	"context"
-	"errors"
-	"fmt"
-	"io/fs"
-	"iter"
+	"sync"
+	"sync/atomic"
+	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/storefile"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
-
-// storeLock is held to make the store and to set a file of it aside.
-const storeLock = ctxfolder.Locks + "/store"
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
@@ -47,7 +46,7 @@ type Store struct {
 	Options    Options
 	Pool       *loader.Pool
 	Blobs      *blob.Store
-	settings   Settings
+	settings   storefile.Settings
 	ReadOnly   bool
 	Exclusions *Exclusions // set in the dry run of an erase
 	problem    error       // why ctxdir.json is unusable
@@ -57,135 +56,186 @@ type Store struct {
 	cut        *cutHook
 }
 
-// Init makes dir a store, unless it is one already, and opens it. It makes missing parent folders. It fails with
-// [ErrStoreFile] where dir holds contexts but no ctxdir.json: under a new id they would belong to another store.
-func Init(dir string, opts ...Option) (*Store, error) {
-	fail := func(err error) (*Store, error) { return nil, Wrap(Error{Op: "init", Path: dir}, err) }
-	if newOptions(opts).FS == nil {
-		if err := vfs.MkdirAll(dir); err != nil {
-			return fail(err)
-		}
-	}
-	fsys, err := openFS(dir, opts)
-	if err != nil {
-		return fail(err)
-	}
-	err = initStore(fsys, Settings{TextThreshold: newOptions(opts).threshold})
-	if cerr := fsys.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil {
-		return fail(err)
-	}
-	return Open(dir, opts...)
+// Options are the settings of an open store, as its options set them. The packages above read the exported ones.
+type Options struct {
+	FS          vfs.FS
+	Pool        int64
+	pooled      bool // Pool is not the default
+	Memory      int64
+	relaxed     bool
+	readOnly    bool
+	LockTimeout time.Duration
+	sealBytes   int64
+	MaxMessage  int64
+	threshold   *int64 // nil: the store's setting
+	noSeal      bool
+	Pause       time.Duration
+	Clock       func() time.Time
+	openLegacy  func(ctx context.Context, s *Store, id uuid.UUID, name string) (*Context, error)
+	inOrder     bool
+	files       MessageFiles
+	Watching    watch.Options
 }
 
-// initStore writes the files and folders of a new store. ctxdir.json comes last: without it the folder is not a store, and
-// the next Init starts over.
-func initStore(fsys vfs.FS, values Settings) error {
-	if _, err := storefile.Read(fsys); !errors.Is(err, ErrNoStore) {
-		return err
-	}
-	if err := makeFolders(fsys); err != nil {
-		return err
-	}
-	lock := fsys.Lock(storeLock)
-	defer lock.Close()
-	if err := lock.Acquire(context.Background()); err != nil {
-		return err
-	}
-	defer lock.Release()
-	if _, err := fsys.Lstat(StoreFile); err == nil {
-		return nil // another process made it first
-	}
-	// The lock file exists from the start, so that a collection can free space on a full disk.
-	if err := vfs.WriteNew(fsys, CollectionLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	if err := vfs.WriteNew(fsys, ".gitignore", []byte(gitIgnore)); err != nil && !errors.Is(err, fs.ErrExist) {
-		return err
-	}
-	return storefile.Write(fsys, uuid.New(), values)
+// MessageFiles says when an append makes its message files.
+type MessageFiles int
+
+const (
+	// FilesBehind lets the files follow a moment after the append. [Context.Flush] waits for them.
+	FilesBehind MessageFiles = iota
+	// FilesOnReturn makes the append wait for its files.
+	FilesOnReturn
+	// FilesHeld leaves the files to Flush, Close, seals and a full queue, so that tests meet commits without files.
+	FilesHeld
+)
+
+// Types of the metadata, as in metadata.json.
+type (
+	// Metadata is everything about a context but its messages.
+	Metadata = ctxfolder.Metadata
+	// Object is a JSON object that keeps the order and form of its members.
+	Object = ctxfolder.Object
+)
+
+// MainBranch is the branch of a new context.
+const MainBranch = "main"
+
+// Context is an open context. Several goroutines may use it. It shows the state as of the last operation that wrote
+// through it, or of the last [Context.Refresh].
+type Context struct {
+	Store  *Store
+	Dir    *ctxfolder.Dir
+	Index  *index.Index
+	Loader *loader.Loader
+	// prepared is the tenure of the lock in which the handle was brought up to date; only for the holder of the lock.
+	prepared uint64
+	named    bool // the name of the folder is durable; likewise
+
+	closing sync.Once
+	under   sync.WaitGroup // running operations
+
+	mu           sync.Mutex // guards metadata, sealing and closed
+	closed       bool       // no operation may begin
+	metadata     *Metadata
+	journaled    *Metadata            // by the logs; nil before the context has the current format
+	projection   ctxfolder.Projection // the state of metadata.json
+	stamp        ctxfolder.Stamp
+	broken       error         // why metadata.json is unusable
+	wrote        bool          // something was appended through this handle
+	sealing      chan struct{} // closed when the running seal ends
+	blobQueue    blobQueue
+	messageFiles messageFiles
+
+	legacy  legacy.Format // of a view; empty otherwise
+	release func()        // releases the temporary store of a view
 }
 
-// gitIgnore keeps locks, caches and unfinished work out of a repository. A person may change it.
-const gitIgnore = `# Every machine makes these anew.
-/locks/
-/staging/
-/derived/
-/summaries.changes
-/summaries.jsonl
-`
-
-// makeFolders makes the folders that are usually empty. A program that copies only files loses them.
-func makeFolders(fsys vfs.FS) error {
-	for _, dir := range []string{ctxfolder.Locks, ctxfolder.Staging, ctxfolder.Trash} {
-		if err := fsys.Mkdir(dir); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-	}
-	return nil
+// handles are the contexts that a store keeps open.
+type handles struct {
+	mu     sync.Mutex
+	all    map[uuid.UUID]*handle
+	uses   uint64 // counts the calls of Use
+	closed bool
+	group  sync.WaitGroup // calls of Use, and handles that are being closed
+	err    error          // the first one of closing
 }
 
-func openFS(dir string, opts []Option) (vfs.FS, error) {
-	o := newOptions(opts)
-	if o.FS != nil {
-		return o.FS.Sub(".")
-	}
-	return vfs.OS(dir)
+// handle is a context that several calls of Use share.
+type handle struct {
+	opening chan struct{} // holds one token: its owner may set c
+	c       *Context      // nil until it is open
+	users   int           // guarded by handles.mu, like the rest
+	last    uint64        // the call of Use that used it last
+	dropped bool          // the last user closes it
 }
 
-// Open opens the store in dir. It fails with [ErrNoStore] when dir is not a store, and with [ErrFormat] when the store has
-// another version. A store with features that this program can only read opens read-only. Where ctxdir.json is damaged,
-// or missing beside contexts, Open fails with [ErrStoreFile]. With [ReadOnly] such a store opens, and [Store.Problem]
-// reports the error.
-func Open(dir string, opts ...Option) (*Store, error) {
-	fail := func(err error) (*Store, error) { return nil, Wrap(Error{Op: "open", Path: dir}, err) }
-	fsys, err := openFS(dir, opts)
-	if errors.Is(err, fs.ErrNotExist) {
-		return fail(ErrNoStore)
-	}
-	if err != nil {
-		return fail(err)
-	}
-	s := &Store{
-		FS: fsys, path: dir, Options: newOptions(opts), handles: &handles{}, projector: &projector{},
-		derived: &derived{},
-		cut:     &cutHook{},
-	}
-	if err := s.readInfo(); err != nil {
-		_ = fsys.Close()
-		return fail(err)
-	}
-	pool := s.Options.Pool
-	if size := s.settings.CacheSize; size > 0 && !s.Options.pooled {
-		pool = min(size, maxPool)
-	}
-	s.Pool = loader.NewPool(pool)
-	s.Blobs = blob.Open(s.FS, blob.SetAside(s.SetAside))
-	if !s.ReadOnly {
-		// On a read-only file system makeFolders fails. Such a store needs neither the folders nor a sweep of
-		// unfinished creations.
-		if makeFolders(s.FS) == nil {
-			_ = ctxfolder.SweepStaging(s.FS)
-			_ = s.FinishErasure()
-		}
-	}
-	return s, nil
+// projector makes the message files of a store behind the commits. It works in bursts, when commits pause: beside the
+// syncs of appends, each file alone costs an append more than its share of a burst does.
+//
+// Crash order: a batch waits here only when its records are durable. A crash loses what waits; the log has it,
+// and the next writer makes the files (see [Context.pending]).
+type projector struct {
+	mu      sync.Mutex
+	waiting []*fileBatch
+	queued  int               // files in waiting
+	files   int               // files in waiting, or being made
+	bytes   int               // of their messages
+	first   time.Time         // when the first of them came
+	last    time.Time         // when the newest came
+	timer   *time.Timer       // until the next burst; nil without one
+	due     bool              // a goroutine is about to begin a burst
+	stale   map[*Context]bool // handles whose metadata.json is to be replaced
+
+	making sync.Mutex // held while files are made
 }
 
-func (s *Store) readInfo() error {
-	info, err := storefile.Read(s.FS)
-	if errors.Is(err, ErrStoreFile) && s.Options.readOnly {
-		s.problem = err
-		info.ID, err = storefile.RecordedID(s.FS, maxContextsAtOpen)
-	}
-	if err != nil {
-		return err
-	}
-	s.ReadOnly = s.Options.readOnly || len(info.Features.ReadOnlyCompatible) > 0
-	s.id, s.settings = info.ID, info.Settings
-	return nil
+// messageFiles is what a handle knows about the message files that follow its commits. While one is pending, the handle
+// holds the context's lock on files in shared mode: a process that removes message files waits for that lock, so no
+// file appears behind it.
+type messageFiles struct {
+	mu      sync.Mutex
+	due     int   // batches with pending files
+	failure error // why a file could not be made since the last flush; the log has its message
+	checked bool  // the handle has made the files that a killed process left pending
+}
+
+// fileBatch is a set of pending message files. A nil batch makes none.
+type fileBatch struct {
+	c       *Context
+	folders map[uuid.UUID]string // of the lines
+	files   []messageFile
+	bytes   int
+
+	mu      sync.Mutex
+	touched []index.Entry // whose files are there, and not as they were made
+}
+
+// messageFile is a pending message file.
+type messageFile struct {
+	line  uuid.UUID
+	id    uuid.UUID
+	at    time.Time   // of the commit
+	body  []byte      // the envelope; nil if it is to be read, and the file may exist
+	entry index.Entry // if it is to be read
+}
+
+// blobQueue makes blobs of payloads in the log after a moment without appends, since making one takes as long as an
+// append. So a blob appears shortly after the append, and at the latest when the context is closed. The seal makes
+// the blobs of payloads beyond the bound.
+type blobQueue struct {
+	mu       sync.Mutex
+	payloads []queuedPayload
+	size     int
+	timer    *time.Timer
+
+	making sync.Mutex // held while blobs are made
+}
+
+// queuedPayload is a payload without a blob, and the log that holds it.
+type queuedPayload struct {
+	log     string
+	payload []byte
+}
+
+// derived is what a store knows about [DerivedFolder].
+type derived struct {
+	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
+	noted  atomic.Bool // erasureFile is this store's
+
+	mu   sync.Mutex
+	lost []uuid.UUID // contexts, since the last removal ended
+}
+
+// cutHook erases what was made from messages that a purge is about to cut.
+type cutHook struct {
+	f atomic.Pointer[func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error]
+}
+
+// Exclusions is what a dry run of an erase takes as gone.
+type Exclusions struct {
+	Context uuid.UUID
+	IDs     map[uuid.UUID]bool
+	Paths   map[string]bool // relative to the context's folder
 }
 
 // In returns the same store in another folder: a context in a trash item opens there.
@@ -195,66 +245,48 @@ func (s *Store) In(fsys vfs.FS) *Store {
 	return &in
 }
 
-// Close closes the contexts of [Store.Use], waits for pending message files, and releases the store. Close other
-// contexts first.
-func (s *Store) Close() error {
-	err := s.handles.close()
-	s.projector.run(writers)
-	return errors.Join(err, s.FS.Close())
-}
-
 // Path returns the path with which the store was opened.
 func (s *Store) Path() string { return s.path }
 
 // ID returns the store's id.
 func (s *Store) ID() uuid.UUID { return s.id }
 
-// Acquire takes a lock within the configured lock timeout.
-func (s *Store) Acquire(ctx context.Context, lock vfs.Lock) error {
-	if err := ctx.Err(); err != nil {
+// use runs an operation, unless the context was closed. Every exported method that needs the context's files runs in
+// it, except payloads of messages: see [loader.Loader.Close]. Operations do not nest: Close may refuse the inner one.
+func (c *Context) use(f func() error) error {
+	c.mu.Lock()
+	if c.closed {
+		c.mu.Unlock()
+		return ErrClosed
+	}
+	c.under.Add(1)
+	c.mu.Unlock()
+	defer c.under.Done()
+	return f()
+}
+
+// Use runs an operation with a result, unless the context was closed. The packages above run every operation on an
+// open context in it.
+func Use[T any](c *Context, f func() (T, error)) (result T, err error) {
+	err = c.use(func() (err error) {
+		result, err = f()
 		return err
-	}
-	if ok, err := lock.TryAcquire(); ok || err != nil { // without the cost of a timer
-		return err
-	}
-	return s.AcquireWith(ctx, lock.Acquire)
+	})
+	return result, err
 }
 
-// acquireShared takes a shared lock within the configured lock timeout.
-func (s *Store) acquireShared(ctx context.Context, lock vfs.Lock) error {
-	return s.AcquireWith(ctx, lock.AcquireShared)
+// Current returns the metadata that the handle has now. The caller must not change it.
+func (c *Context) Current() *Metadata {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.metadata
 }
 
-// AcquireWith runs acquire, which takes a lock, within the configured lock timeout. It fails with [ErrLocked].
-func (s *Store) AcquireWith(ctx context.Context, acquire func(context.Context) error) error {
-	if err := ctx.Err(); err != nil {
-		return err
-	}
-	limited, cancel := context.WithTimeout(ctx, s.Options.LockTimeout)
-	defer cancel()
-	err := acquire(limited)
-	if err != nil && limited.Err() != nil && ctx.Err() == nil {
-		return fmt.Errorf("%w: waited %v", ErrLocked, s.Options.LockTimeout)
-	}
-	return err
-}
+// ID returns the context's id.
+func (c *Context) ID() uuid.UUID { return c.Dir.ID }
 
-// IDs yields the ids of the contexts in the store, in ascending order, without legacy contexts.
-func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
-	return func(yield func(uuid.UUID, error) bool) {
-		for e, err := range s.Entries() {
-			if err == nil && (!e.Folder || IsSplit(s.FS, e.ID.String())) {
-				continue
-			}
-			if !yield(e.ID, err) || err != nil {
-				return
-			}
-		}
-	}
-}
+// Metadata returns a copy of the metadata.
+func (c *Context) Metadata() *Metadata { return c.Current().Clone() }
 
-// WasRemoved reports whether a context was removed meanwhile: then nothing is wrong with it.
-func (s *Store) WasRemoved(id uuid.UUID) bool {
-	_, err := s.FS.Lstat(id.String())
-	return errors.Is(err, fs.ErrNotExist)
-}
+// Now returns the clock's time for removals and purges.
+func (s *Store) Now() time.Time { return s.Options.Clock() }

@@ -2,12 +2,8 @@ package engine
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/google/uuid"
@@ -45,6 +41,19 @@ type Tx struct {
 	pending *fileBatch // the files that a killed process left pending
 }
 
+// txLine is a line to which a commit appends.
+type txLine struct {
+	from int64 // the position of the first new message
+	ids  []uuid.UUID
+}
+
+// freshMessage is a message that a commit stores.
+type freshMessage struct {
+	line   uuid.UUID
+	draft  *PendingMessage
+	result *BatchResult
+}
+
 // reset begins the commit again, on the metadata m. The caller holds the lock.
 func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
@@ -75,149 +84,47 @@ func (tx *Tx) edit(op, name string, f func(m *Metadata) error) error {
 // Metadata returns the metadata as the commit leaves it so far. The caller must not change it.
 func (tx *Tx) Metadata() *Metadata { return tx.m }
 
-// Len returns the number of messages that a branch shows, with those that this commit appends.
-func (tx *Tx) Len(name string) (int64, error) {
-	b, err := branch.Get(tx.m, name)
-	if err != nil {
-		return 0, err
+// put adds a record, after the payloads that it refers to.
+func (tx *Tx) put(payloads []Item, it Item, of *BatchResult) {
+	tx.items = append(tx.c.AddPayloads(tx.items, payloads, tx.payloads), it)
+	for len(tx.of) < len(tx.items)-1 {
+		tx.of = append(tx.of, nil)
 	}
-	return tx.end(b.Line)
+	tx.of = append(tx.of, of)
 }
 
-// Append is [Branch.AppendBatch] in this commit. A draft that cannot be stored fails the commit.
-func (tx *Tx) Append(name string, drafts []Draft, opts ...WriteOption) error {
-	return tx.do("append", name, func() error {
-		o, err := conditionsOf(opts, "position")
+// end returns the position of the next message of a line.
+func (tx *Tx) end(line uuid.UUID) (int64, error) {
+	if l := tx.lines[line]; l != nil {
+		return l.from + int64(len(l.ids)), nil
+	}
+	return tx.c.End(tx.m, line)
+}
+
+// idBefore returns the id of the message before a position of a line's history.
+func (tx *Tx) idBefore(line uuid.UUID, position int64) (uuid.UUID, error) {
+	if len(tx.lines) > 0 && position > 0 {
+		owner, err := branch.Segments(tx.m, line, position-1, position)
 		if err != nil {
-			return err
+			return uuid.Nil, err
 		}
-		if o.position == nil && len(tx.results) == 0 {
-			o.position = tx.position
-		}
-		pending := make([]PendingMessage, len(drafts))
-		for i := range drafts {
-			pending[i].Draft = drafts[i]
-			if err := tx.c.Store.Complete(&pending[i], tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
-				return Wrap(Error{Op: "append", Context: tx.c.Dir.ID, Branch: name, ID: drafts[i].ID}, err)
-			}
-		}
-		return tx.add(name, pending, o, make([]BatchResult, len(drafts)))
-	})
-}
-
-// Replace is [Branch.Replace] in this commit.
-func (tx *Tx) Replace(name string, id uuid.UUID, draft Draft, opts ...WriteOption) error {
-	return tx.do("replace", name, func() error {
-		o, err := conditionsOf(opts, "position", "shared")
-		if err != nil {
-			return err
-		}
-		d := PendingMessage{Draft: draft}
-		if err := tx.c.Store.Complete(&d, tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
-			return err
-		}
-		return tx.replace(name, id, &d, o)
-	})
-}
-
-// NewBranch is [Context.NewBranch] in this commit.
-func (tx *Tx) NewBranch(name string, attrs ...ctxfolder.Member) error {
-	return tx.addBranch("new branch", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
-		return branch.New(m, name, line)
-	})
-}
-
-// Fork is [Branch.Fork] in this commit.
-func (tx *Tx) Fork(name, from string, at int64, attrs ...ctxfolder.Member) error {
-	return tx.addBranch("fork", name, attrs, func(m *Metadata, line uuid.UUID) (*ctxfolder.Branch, error) {
-		length, err := tx.Len(from)
-		if err != nil {
-			return nil, err
-		}
-		return branch.Fork(m, name, from, at, length, line)
-	})
-}
-
-func (tx *Tx) addBranch(op, name string, attrs []ctxfolder.Member, add func(*Metadata, uuid.UUID) (*ctxfolder.Branch, error)) error {
-	return tx.edit(op, name, func(m *Metadata) error {
-		line, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		added, err := add(m, line)
-		if err != nil {
-			return err
-		}
-		for _, a := range attrs {
-			added.Extra.Set(a.Key, a.Value)
-		}
-		return nil
-	})
-}
-
-// Rewind is [Branch.Rewind] in this commit.
-func (tx *Tx) Rewind(name string, to int64) error {
-	return tx.edit("rewind", name, func(m *Metadata) error {
-		length, err := tx.Len(name)
-		if err != nil {
-			return err
-		}
-		line, err := uuid.NewV7()
-		if err != nil {
-			return err
-		}
-		_, err = branch.Rewind(m, name, to, length, line, tx.c.RemovalTime(m))
-		return err
-	})
-}
-
-// Switch is [Context.Switch] in this commit.
-func (tx *Tx) Switch(name string) error {
-	return tx.edit("switch", name, func(m *Metadata) error { return branch.Switch(m, name) })
-}
-
-// Remove is [Context.Remove] in this commit.
-func (tx *Tx) Remove(name string) error {
-	return tx.edit("remove", name, func(m *Metadata) error { return branch.Remove(m, name, tx.c.RemovalTime(m)) })
-}
-
-// Rename is [Context.Rename] in this commit.
-func (tx *Tx) Rename(name, to string) error {
-	return tx.edit("rename", name, func(m *Metadata) error { return branch.Rename(m, name, to) })
-}
-
-// Update is [Context.Update] in this commit.
-func (tx *Tx) Update(f func(m *Metadata) error) error {
-	return tx.edit("update", "", func(m *Metadata) error {
-		fixed := m.Clone()
-		if err := f(m); err != nil {
-			return err
-		}
-		edited := m.Branches
-		for i := range edited {
-			prompt, err := tx.c.Store.ExternalisePrompt(edited[i].SystemPrompt, func() error { return tx.blobs.Hold(tx.ctx) })
-			if err != nil {
-				return err
-			}
-			edited[i].SystemPrompt = prompt
-		}
-		return restoreFixed(m, fixed, edited)
-	})
-}
-
-// restoreFixed undoes what an update did to the members that other methods change. edited are the branches that it
-// left.
-func restoreFixed(m, fixed *Metadata, edited []ctxfolder.Branch) error {
-	m.ID, m.Kind, m.ExternalID = fixed.ID, fixed.Kind, fixed.ExternalID
-	m.Lines, m.Removed = fixed.Lines, fixed.Removed
-	m.ActiveBranch, m.Revision, m.CreatedAt, m.Branches = fixed.ActiveBranch, fixed.Revision, fixed.CreatedAt, fixed.Branches
-	for i := range m.Branches {
-		if j := slices.IndexFunc(edited, func(b ctxfolder.Branch) bool { return b.Name == m.Branches[i].Name }); j >= 0 {
-			m.Branches[i].SystemPrompt, m.Branches[i].Extra = edited[j].SystemPrompt, edited[j].Extra
+		if l := tx.lines[owner[0].Line]; l != nil && position-1 >= l.from {
+			return l.ids[position-1-l.from], nil
 		}
 	}
-	if m.State != nil && !json.Valid(m.State) {
-		return fmt.Errorf("%w: state is not valid JSON", ErrInvalid)
+	return tx.c.IDBefore(tx.m, line, position)
+}
+
+// freshOn returns the message with an id that this commit stores, if a line shows it.
+func (tx *Tx) freshOn(line, id uuid.UUID) (freshMessage, bool) {
+	for _, f := range tx.fresh[id] {
+		if f.line == line {
+			return f, true
+		}
+		owner, err := branch.Segments(tx.m, line, f.result.Position, f.result.Position+1)
+		if err == nil && len(owner) > 0 && owner[0].Line == f.line {
+			return f, true
+		}
 	}
-	return nil
+	return freshMessage{}, false
 }

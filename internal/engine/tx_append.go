@@ -15,17 +15,25 @@ import (
 	"github.com/google/uuid"
 )
 
-// txLine is a line to which a commit appends.
-type txLine struct {
-	from int64 // the position of the first new message
-	ids  []uuid.UUID
-}
-
-// freshMessage is a message that a commit stores.
-type freshMessage struct {
-	line   uuid.UUID
-	draft  *PendingMessage
-	result *BatchResult
+// Append is [Branch.AppendBatch] in this commit. A draft that cannot be stored fails the commit.
+func (tx *Tx) Append(name string, drafts []Draft, opts ...WriteOption) error {
+	return tx.do("append", name, func() error {
+		o, err := conditionsOf(opts, "position")
+		if err != nil {
+			return err
+		}
+		if o.position == nil && len(tx.results) == 0 {
+			o.position = tx.position
+		}
+		pending := make([]PendingMessage, len(drafts))
+		for i := range drafts {
+			pending[i].Draft = drafts[i]
+			if err := tx.c.Store.Complete(&pending[i], tx.c.Store.TextThreshold(), func() error { return tx.blobs.Hold(tx.ctx) }); err != nil {
+				return Wrap(Error{Op: "append", Context: tx.c.Dir.ID, Branch: name, ID: drafts[i].ID}, err)
+			}
+		}
+		return tx.add(name, pending, o, make([]BatchResult, len(drafts)))
+	})
 }
 
 // add appends messages to a branch. results has one for each draft; a draft whose result has an error already is left
@@ -109,37 +117,6 @@ func (tx *Tx) addOne(
 	return nil
 }
 
-// put adds a record, after the payloads that it refers to.
-func (tx *Tx) put(payloads []Item, it Item, of *BatchResult) {
-	tx.items = append(tx.c.AddPayloads(tx.items, payloads, tx.payloads), it)
-	for len(tx.of) < len(tx.items)-1 {
-		tx.of = append(tx.of, nil)
-	}
-	tx.of = append(tx.of, of)
-}
-
-// end returns the position of the next message of a line.
-func (tx *Tx) end(line uuid.UUID) (int64, error) {
-	if l := tx.lines[line]; l != nil {
-		return l.from + int64(len(l.ids)), nil
-	}
-	return tx.c.End(tx.m, line)
-}
-
-// idBefore returns the id of the message before a position of a line's history.
-func (tx *Tx) idBefore(line uuid.UUID, position int64) (uuid.UUID, error) {
-	if len(tx.lines) > 0 && position > 0 {
-		owner, err := branch.Segments(tx.m, line, position-1, position)
-		if err != nil {
-			return uuid.Nil, err
-		}
-		if l := tx.lines[owner[0].Line]; l != nil && position-1 >= l.from {
-			return l.ids[position-1-l.from], nil
-		}
-	}
-	return tx.c.IDBefore(tx.m, line, position)
-}
-
 // isRetry reports whether the first message is already at the expected position: then this is a retry.
 func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) bool {
 	if len(drafts) == 0 || drafts[0].ID == uuid.Nil {
@@ -147,20 +124,6 @@ func (tx *Tx) isRetry(line uuid.UUID, drafts []PendingMessage, expect int64) boo
 	}
 	p, err := tx.c.Find(tx.m, line, drafts[0].ID)
 	return err == nil && p.Entry.Position == expect && !p.Entry.IsErased()
-}
-
-// freshOn returns the message with an id that this commit stores, if a line shows it.
-func (tx *Tx) freshOn(line, id uuid.UUID) (freshMessage, bool) {
-	for _, f := range tx.fresh[id] {
-		if f.line == line {
-			return f, true
-		}
-		owner, err := branch.Segments(tx.m, line, f.result.Position, f.result.Position+1)
-		if err == nil && len(owner) > 0 && owner[0].Line == f.line {
-			return f, true
-		}
-	}
-	return freshMessage{}, false
 }
 
 // findExisting looks for a message with the draft's id. It returns its place if the bodies are equal, and fails with

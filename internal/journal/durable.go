@@ -4,15 +4,16 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math/rand/v2"
 	"os"
 	"runtime"
 	"strconv"
 	"strings"
-	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // This file tracks which records of a log are durable.
@@ -31,28 +32,6 @@ import (
 // makes the log longer, and removes it after a sync that covers what it wrote. A process whose sync failed, or that finds
 // the suspect mark of another one, which may have been told of a failure, replaces the log by a copy: see [Log.Replace]. The
 // suspect mark need not survive a restart: then the file shows what the disk has.
-
-// recordEnd is where a record ends in its log.
-type recordEnd struct {
-	seq uint64
-	end int64
-}
-
-// pass appends a record to the unproven ones and applies its mark.
-func (l *Log) pass(p recordEnd, mark uint64) {
-	l.unproven = append(l.unproven, p)
-	l.advanceDurable(func(p recordEnd) bool { return p.seq <= mark })
-}
-
-// advanceDurable moves the durable records out of unproven.
-func (l *Log) advanceDurable(durable func(recordEnd) bool) {
-	n := 0
-	for n < len(l.unproven) && durable(l.unproven[n]) {
-		l.durable = l.unproven[n]
-		n++
-	}
-	l.unproven = l.unproven[n:]
-}
 
 // Durable returns the number up to which every record is known to be durable. Those before the log are.
 func (l *Log) Durable() uint64 {
@@ -107,15 +86,6 @@ func (l *Log) SyncTo(end int64) error {
 
 // Failed returns the error of a sync that failed; nil if none did.
 func (l *Log) Failed() error { return l.sync.err() }
-
-// suspectMark is the file that tells other processes that blocks of the log may not keep what is written to them: a sync since
-// this process made the file longer has not succeeded yet, or has failed. Each descriptor has a name of its own, so that
-// no process removes the suspect mark of another one.
-type suspectMark struct {
-	mu   sync.Mutex
-	name string // empty if there is none
-	left int    // how often the process had a reason for it
-}
 
 const suspectSuffix = ".suspect"
 
@@ -298,6 +268,39 @@ func create(dir vfs.FS, name string, fill func(vfs.File) error) error {
 	}
 	if err != nil {
 		_ = dir.Remove(tmp)
+	}
+	return err
+}
+
+// CopyTo writes the log, as far as it was read, to another folder, for another store: the begin record names that, and the
+// other records are the same. A damaged begin record stays as it is. CopyTo syncs nothing.
+func (l *Log) CopyTo(dir vfs.FS, store uuid.UUID) error {
+	var begin []byte
+	from := int64(0)
+	if l.state != nil {
+		b := l.begin
+		b.Store = store
+		var err error
+		if begin, err = b.encode(l.from); err != nil {
+			return err
+		}
+		from = l.first
+	}
+	f, err := dir.OpenFile(l.name, os.O_WRONLY|os.O_CREATE|os.O_EXCL)
+	if err != nil {
+		return err
+	}
+	return errors.Join(l.copyFrom(from, f, begin), f.Close())
+}
+
+// copyFrom writes a begin record, what the log has from an offset on, and blank space.
+func (l *Log) copyFrom(from int64, f vfs.File, begin []byte) error {
+	_, err := f.Write(begin)
+	if err == nil {
+		_, err = io.Copy(f, io.NewSectionReader(l.f, from, l.end-from))
+	}
+	if err == nil {
+		_, err = f.Write(blankSpace(space(int64(len(begin)) + l.end - from)))
 	}
 	return err
 }

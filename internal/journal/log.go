@@ -13,6 +13,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 
 	"github.com/ctxdir/ctxdir/internal/message"
@@ -352,19 +353,33 @@ func (l *Log) isBlank(off int64) (bool, error) {
 	return r.blank(off)
 }
 
-// maxSpace bounds how many bytes are preallocated at once. An append that makes the file longer waits for the file
-// system's journal, so that it is slower than the others. Opening a context reads the space, at 10 GB/s.
-const maxSpace = 512 << 10
-
-// page is how many bytes a file system writes whole or not at all, or a part of that number.
-const page = 4 << 10
-
-// space returns how many newlines to preallocate after a log that will end at end. It doubles the log, within bounds: a
-// small context's log stays small, and a large one seldom changes its size. It fills the last page: a crash that takes
-// back a later write's growth of the file then leaves the file's end there, too (see torn).
-func space(end int64) int {
-	laid := end + min(max(end, page), maxSpace)
-	return int((laid+page-1)/page*page - end)
+// recordEnd is where a record ends in its log.
+type recordEnd struct {
+	seq uint64
+	end int64
 }
 
-func blankSpace(n int) []byte { return bytes.Repeat([]byte{'\n'}, n) }
+// suspectMark is the file that tells other processes that blocks of the log may not keep what is written to them: a sync since
+// this process made the file longer has not succeeded yet, or has failed. Each descriptor has a name of its own, so that
+// no process removes the suspect mark of another one.
+type suspectMark struct {
+	mu   sync.Mutex
+	name string // empty if there is none
+	left int    // how often the process had a reason for it
+}
+
+// pass appends a record to the unproven ones and applies its mark.
+func (l *Log) pass(p recordEnd, mark uint64) {
+	l.unproven = append(l.unproven, p)
+	l.advanceDurable(func(p recordEnd) bool { return p.seq <= mark })
+}
+
+// advanceDurable moves the durable records out of unproven.
+func (l *Log) advanceDurable(durable func(recordEnd) bool) {
+	n := 0
+	for n < len(l.unproven) && durable(l.unproven[n]) {
+		l.durable = l.unproven[n]
+		n++
+	}
+	l.unproven = l.unproven[n:]
+}

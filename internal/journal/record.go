@@ -1,3 +1,4 @@
+// Package journal has what the files of a history share: the places in it.
 package journal
 
 import (
@@ -6,7 +7,12 @@ import (
 	"strconv"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/message"
 )
+
+// Position is a place in the history of a context: the number of a record, and its chain. The record after it has the next
+// number and names the chain.
+type Position struct{ Seq, Chain uint64 }
 
 // Kind is the kind of a record.
 type Kind string
@@ -227,3 +233,20 @@ func parsePadded(b []byte) (v int64, ok bool) {
 
 // Hex formats a checksum as the files do.
 func Hex(sum uint64) string { return string(appendHex(nil, sum)) }
+
+// IsRecord reports whether a line of a log, with its newline, is a whole record.
+func IsRecord(line []byte) bool {
+	h, ok := parseHead(line)
+	if !ok || h.Len > maxLen || h.Size() != int64(len(line)) {
+		return false
+	}
+	body := line[headSize:]
+	return ended(body[h.Len:]) && message.Sum(body[:h.Len]) == h.Sum
+}
+
+// After returns the place after a record that follows a place, although no log has it: a segment was written instead.
+func After(at Position, kind Kind, body []byte) Position {
+	h := Head{Prev: at.Chain, Seq: at.Seq + 1, Kind: kind, Len: int64(len(body)), Sum: message.Sum(body)}
+	appendRecord(nil, &h, nil)
+	return h.Position()
+}

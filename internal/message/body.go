@@ -12,16 +12,6 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Verbatim keeps a framework's text: duplicate keys, raw strings and number literals, and escaped halves of surrogate
-// pairs ("\ud83d" at the end of a string that JavaScript cut). Callers check separately that the bytes are UTF-8.
-var Verbatim = []jsontext.Options{
-	jsontext.AllowDuplicateNames(true),
-	jsontext.AllowInvalidUTF8(true),
-	jsontext.PreserveRawStrings(true),
-	jsontext.CanonicalizeRawInts(false),
-	jsontext.CanonicalizeRawFloats(false),
-}
-
 func valid(b []byte) bool { return utf8.Valid(b) && jsontext.Value(b).IsValid(Verbatim...) }
 
 // Compact returns a framework's object without insignificant white space and otherwise unchanged. It does not change b.

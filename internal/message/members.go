@@ -73,3 +73,13 @@ func kindName(k jsontext.Kind) string {
 	}
 	return "boolean"
 }
+
+// Verbatim keeps a framework's text: duplicate keys, raw strings and number literals, and escaped halves of surrogate
+// pairs ("\ud83d" at the end of a string that JavaScript cut). Callers check separately that the bytes are UTF-8.
+var Verbatim = []jsontext.Options{
+	jsontext.AllowDuplicateNames(true),
+	jsontext.AllowInvalidUTF8(true),
+	jsontext.PreserveRawStrings(true),
+	jsontext.CanonicalizeRawInts(false),
+	jsontext.CanonicalizeRawFloats(false),
+}

@@ -1,10 +1,48 @@
 package engine
 
 import (
+	"fmt"
+
 	"github.com/ctxdir/ctxdir/branch"
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/google/uuid"
 )
+
+// BranchInfo describes a branch. The sizes come from the index alone.
+type BranchInfo struct {
+	Name     string
+	Line     uuid.UUID
+	Parent   string // the branch whose line it was forked from, or that line's id; empty for none
+	Base     int64  // number of messages that it inherits
+	From     string // the earlier branch that shares the most messages with it; empty for none
+	Shared   int64  // number of messages that both begin with
+	Messages int64  // number of messages that it shows
+	Bytes    int64  // of its own line's messages
+	Archived int64  // of these, those that have no files
+	Active   bool
+	Metadata Object // further members, as in metadata.json
+}
+
+// DescribeBranch describes a branch of a version of the metadata.
+func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index.Counts) (info BranchInfo, err error) {
+	l, ok := m.Line(b.Line)
+	if !ok {
+		return info, fmt.Errorf("%w: branch %q has no line", ErrMetadata, b.Name)
+	}
+	info = BranchInfo{
+		Name: b.Name, Line: l.ID, Base: l.Base, Messages: max(counts[l.ID].End(), l.Base), Bytes: counts[l.ID].Bytes,
+		Archived: min(l.ArchivedBytes, counts[l.ID].Bytes),
+		Active:   b.Name == m.ActiveBranch, Metadata: b.Extra,
+	}
+	switch parent := BranchOfLine(m, l.Parent); {
+	case parent != nil:
+		info.Parent = parent.Name
+	case l.Parent != uuid.Nil:
+		info.Parent = l.Parent.String()
+	}
+	return info, nil
+}
 
 // Relatives are branches and what they show, to find the one that shares the most messages with a line.
 type Relatives struct {

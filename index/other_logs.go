@@ -45,6 +45,19 @@ func (ix *Index) besides(all *segments) (logs []besideLog, err error) {
 	return logs, nil
 }
 
+// otherLogs returns the names of the logs that the history does not read.
+func (ix *Index) otherLogs() (names []string, err error) {
+	if names, err = listLogs(ix.dir.Logs); err != nil {
+		return nil, err
+	}
+	err = ix.viewLogs(func(s *state) {
+		names = slices.DeleteFunc(names, func(name string) bool {
+			return slices.ContainsFunc(s.logs, func(o *openLog) bool { return o.Name() == name || o.Next() == name })
+		})
+	})
+	return names, err
+}
+
 // ends returns the places at which segments begin or end, or did before they were merged, and the segments that do not tell
 // theirs.
 func (x *segments) ends() (ends map[journal.Position]bool, broken []*openSegment, err error) {

@@ -1,14 +1,16 @@
 package integrity
 
 import (
-	"cmp"
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -30,38 +32,21 @@ type Progress struct {
 	Total    int64 // checked in the context
 }
 
-// place is where a message is.
-type place struct {
-	line     uuid.UUID
-	position int64
+// Payloads are a store's blobs. Each is checked once, no matter how many contexts refer to it.
+type Payloads struct {
+	Store vfs.FS
+	Blobs *blob.Store
+	// Alone runs f while no process stores a blob, or refers to an existing one.
+	Alone func(ctx context.Context, f func() error) error
+
+	referred map[blob.Sum]bool  // blobs that something refers to
+	looked   map[blob.Sum]error // what the newest look at each found
+	short    error              // the shortage that prevented a look
 }
 
-// problem is a finding with what its repair needs.
-type problem struct {
-	Finding
-	place
-	file     string    // of the history
-	found    string    // the path of a file that is not in its place, in the context's folder
-	storedAt time.Time // of the message in that file
-	sum      [32]byte  // of a payload
-	several  int       // how many messages it is about, if not one
-	due      bool      // a file that its writer may be about to make
-	seq      uint64    // the number of the record that committed the message
-}
-
-// subject is what a problem is about: it is the same problem at two looks if it is about the same.
-type subject struct {
-	kind Kind
-	path string
-	place
-	id uuid.UUID
-}
-
-func (p *problem) subject() subject { return subject{p.Kind, p.Path, p.place, p.ID} }
-
-// repairable returns a problem that a repair fixes.
-func repairable(kind Kind, severity Severity, path, detail string) problem {
-	return problem{Finding: Finding{Kind: kind, Severity: severity, Path: path, Detail: detail, Repairable: true}}
+// again makes the next look at each bad blob a fresh one.
+func (p *Payloads) again() {
+	maps.DeleteFunc(p.looked, func(_ blob.Sum, wrong error) bool { return wrong != nil })
 }
 
 // examination is one pass over a context.
@@ -79,68 +64,21 @@ type examination struct {
 	note     *unfinished         // nil until it is read
 }
 
+// listing is the content of a folder, and which of its files belong to messages.
+type listing struct {
+	files []uuid.UUID // sorted
+	taken []bool
+	other []string // names that no message file has
+}
+
+// unfinished is what the note of an unfinished erase or purge names.
+type unfinished struct {
+	messages map[uuid.UUID]bool
+	cut      []ctxfolder.CutLine
+}
+
 // errStopped ends an examination whose caller wants no more results.
 var errStopped = errors.New("stopped")
-
-// Check yields the problems of a context.
-func (c *Context) Check(ctx context.Context, yield func(Finding) bool) error {
-	return c.examine(ctx, func(p problem) bool { return yield(p.Finding) })
-}
-
-func (c *Context) examine(ctx context.Context, yield func(problem) bool) error {
-	x := &examination{
-		Context: c, yield: yield, seen: map[string]*listing{}, blocked: map[string]bool{}, found: map[place]bool{},
-	}
-	err := x.run(ctx)
-	if errors.Is(err, errStopped) {
-		return nil
-	}
-	return err
-}
-
-func (x *examination) run(ctx context.Context) error {
-	if usable, err := x.folder(ctxfolder.Segments, SeverityError); err != nil || !usable {
-		return err // nothing else can be examined
-	}
-	if err := x.openMetadata(); err != nil {
-		return err
-	}
-	if err := x.summary(); err != nil {
-		return err
-	}
-	// List the folders before reading the history: a file listed then was committed before, or never.
-	if err := x.list(ctx, ctxfolder.Messages); err != nil {
-		return err
-	}
-	broken, err := x.history(ctx)
-	if err != nil || x.metadata == nil {
-		return errors.Join(err, x.reportAll(broken))
-	}
-	if err := x.structure(); err != nil {
-		return err
-	}
-	for i := range x.metadata.Lines {
-		if err := x.messages(ctx, x.metadata.Lines[i].ID); err != nil {
-			return err
-		}
-	}
-	for _, look := range []func(context.Context) error{x.checkSuspects, x.leftovers} {
-		if err := look(ctx); err != nil {
-			return err
-		}
-	}
-	x.dropFound()
-	if err := x.reportAll(x.withLost(broken)); err != nil {
-		return err
-	}
-	if err := x.reportAll(inRuns(x.lost)); err != nil {
-		return err
-	}
-	if err := x.prompts(); err != nil {
-		return err
-	}
-	return x.erasing()
-}
 
 // report yields a problem.
 func (x *examination) report(p problem) error {
@@ -204,6 +142,9 @@ func (x *examination) reportConfirmed(look func() ([]problem, error)) error {
 // usualTries is how many looks in a row must find a problem.
 const usualTries = 4
 
+// abandoned is the age at which a temporary file has no owner any more.
+const abandoned = time.Hour
+
 func (x *examination) tries() int {
 	if x.alone {
 		return 1
@@ -240,6 +181,12 @@ func (x *examination) now(at place) (*ctxfolder.Line, *index.Entry, error) {
 	return line, &e, nil
 }
 
-func comparePlaces(a, b problem) int {
-	return cmp.Or(compareID(a.line, b.line), cmp.Compare(a.position, b.position))
+// effective returns the metadata that counts, and the state of metadata.json. m is nil if nothing has it.
+func (c *Context) effective() (m *ctxfolder.Metadata, is ctxfolder.Projection, err error) {
+	committed, err := c.Index.Metadata()
+	if err != nil {
+		return nil, ctxfolder.ProjectionUnusable, err
+	}
+	m, is, _, err = c.Dir.EffectiveMetadata(committed)
+	return m, is, err
 }
