@@ -45,3 +45,29 @@ func (f *Filter) Check(text string) error {
 	}
 	return nil
 }
+
+// Clean returns a text without anything private. It fails with [ErrPrivate] if the result does not pass [Filter.Check],
+// and for a text above [MaxText].
+func (f *Filter) Clean(text string) (string, error) {
+	if len(text) > MaxText {
+		return "", fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrPrivate, len(text), MaxText)
+	}
+	var b strings.Builder
+	last := ""
+	for _, line := range withoutCode(text) {
+		line = f.cleanLine(line)
+		if line == "" || line == placeCode && last == placeCode {
+			continue
+		}
+		if b.Len() > 0 {
+			b.WriteByte('\n')
+		}
+		b.WriteString(line)
+		last = line
+	}
+	cleaned := b.String()
+	if f.phrases != nil {
+		cleaned = f.phrases.ReplaceAllString(cleaned, placeName)
+	}
+	return cleaned, f.Check(cleaned)
+}

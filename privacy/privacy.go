@@ -8,7 +8,6 @@ package privacy
 import (
 	_ "embed"
 	"errors"
-	"fmt"
 	"regexp"
 	"slices"
 	"strings"
@@ -97,32 +96,6 @@ var (
 // wordsOf returns the words of a name or a text, in lower case.
 func wordsOf(text string) []string {
 	return part.FindAllString(strings.ToLower(hump.ReplaceAllString(text, "$1 $2")), -1)
-}
-
-// Clean returns a text without anything private. It fails with [ErrPrivate] if the result does not pass [Filter.Check],
-// and for a text above [MaxText].
-func (f *Filter) Clean(text string) (string, error) {
-	if len(text) > MaxText {
-		return "", fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrPrivate, len(text), MaxText)
-	}
-	var b strings.Builder
-	last := ""
-	for _, line := range withoutCode(text) {
-		line = f.cleanLine(line)
-		if line == "" || line == placeCode && last == placeCode {
-			continue
-		}
-		if b.Len() > 0 {
-			b.WriteByte('\n')
-		}
-		b.WriteString(line)
-		last = line
-	}
-	cleaned := b.String()
-	if f.phrases != nil {
-		cleaned = f.phrases.ReplaceAllString(cleaned, placeName)
-	}
-	return cleaned, f.Check(cleaned)
 }
 
 // cleanLine cleans a line, word by word.

@@ -8,6 +8,7 @@ package answers
 import (
 	"bytes"
 	"cmp"
+	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -17,12 +18,15 @@ import (
 	"io/fs"
 	mathrand "math/rand/v2"
 	"os"
+	"path"
 	"regexp"
 	"slices"
 	"time"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
 )
 
 // Folder has the answers, relative to the store.
@@ -166,6 +170,49 @@ func (c *Cache) Put(question, commits Sum, answer []byte) {
 		return
 	}
 	c.shrink()
+}
+
+// Draw notes messages of a context that the answer is made from. It costs little while the context is open.
+func (c *Cache) Draw(ctx context.Context, id uuid.UUID, messages []Message) {
+	if c == nil || c.failed || len(messages) == 0 {
+		return
+	}
+	slices.SortFunc(messages, func(a, b Message) int {
+		return cmp.Or(bytes.Compare(a.Line[:], b.Line[:]), cmp.Compare(a.Position, b.Position))
+	})
+	err := c.e.Use(ctx, id, func(x *engine.Context) error {
+		found, err := foldersOf(x, slices.Compact(messages))
+		c.drawn = append(c.drawn, found...)
+		return err
+	})
+	c.failed = err != nil
+}
+
+// areUntouched reports whether message files are as they were committed. A missing one is.
+func (c *Cache) areUntouched(folders []folder) bool {
+	for _, f := range folders {
+		if !ctxfolder.ValidFolder(f.Name) {
+			return false
+		}
+		names := make([]string, len(f.Files))
+		for i := range f.Files {
+			names[i] = ctxfolder.MessageFile(f.Files[i].ID)
+		}
+		infos, err := vfs.LstatIn(c.e.FS, path.Join(f.Context.String(), ctxfolder.Messages, f.Name), names...)
+		if errors.Is(err, fs.ErrNotExist) { // no folder
+			infos, err = make([]fs.FileInfo, len(names)), nil
+		}
+		if err != nil {
+			return false
+		}
+		for i := range f.Files {
+			m := &f.Files[i]
+			if infos[i] != nil && !ctxfolder.Untouched(infos[i], m.Size, time.UnixMicro(m.At)) {
+				return false
+			}
+		}
+	}
+	return true
 }
 
 // blocks is what a file of this size takes on a disk.

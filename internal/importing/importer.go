@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"sync"
 	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
@@ -231,3 +232,85 @@ var (
 	_ importer.Store        = (*Store)(nil)
 	_ importer.Conversation = (*conversation)(nil)
 )
+
+// importRuns are the commits at which imports of this process left contexts.
+type importRuns struct {
+	mu  sync.Mutex
+	all map[uuid.UUID]importRun
+}
+
+// importRun is the commit at which a run of imports left a context. A run ends when another writer changes the
+// context: then the histories of the run have to be read again.
+type importRun struct {
+	run int
+	at  journal.Position // zero if it is not known
+}
+
+func (i *importRuns) of(id uuid.UUID) importRun {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	return i.all[id]
+}
+
+// advance notes that an import found a context at one commit, and left it at another one.
+func (i *importRuns) advance(id uuid.UUID, from, to journal.Position) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	is := i.all[id]
+	if is.at != from || is.at.Seq == 0 || to.Seq == 0 {
+		is.run++
+	}
+	is.at = to
+	if i.all == nil {
+		i.all = map[uuid.UUID]importRun{}
+	}
+	i.all[id] = is
+}
+
+// join returns the run that left a context at a commit.
+func (i *importRuns) join(id uuid.UUID, at journal.Position) int {
+	if i.of(id).at != at {
+		i.advance(id, journal.Position{}, at)
+	}
+	return i.of(id).run
+}
+
+// left returns the commit at which the import leaves the context, zero if another writer changed a branch of it
+// meanwhile, other than by appending: then the store may lack records of the history.
+func (v *conversation) left(ctx context.Context) (none journal.Position) {
+	if v.lines == nil || v.c.Refresh(ctx) != nil {
+		return none
+	}
+	at, err := v.c.Index.At()
+	if err != nil {
+		return none
+	}
+	m := v.c.Current()
+	for name, was := range v.lines {
+		i := slices.IndexFunc(m.Branches, func(b ctxfolder.Branch) bool { return b.Name == name })
+		if i < 0 || was.line != uuid.Nil && m.Branches[i].Line != was.line {
+			return none
+		}
+		if end, err := v.c.End(m, m.Branches[i].Line); err != nil || end < was.length {
+			return none
+		}
+	}
+	if again, err := v.c.Index.At(); err != nil || again != at {
+		return none
+	}
+	return at
+}
+
+// importedLine is what a branch must show after the import.
+type importedLine struct {
+	line   uuid.UUID // uuid.Nil if the import made the branch
+	length int64
+}
+
+// holds notes that a branch shows so many messages.
+func (v *conversation) holds(name string, length int64) {
+	if v.lines == nil {
+		v.lines = map[string]importedLine{}
+	}
+	v.lines[name] = importedLine{v.lines[name].line, length}
+}
