@@ -3,13 +3,15 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
+	"maps"
+	"runtime"
+	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 )
 
 // UpdateOptions bound an [Index.Update].
@@ -40,25 +42,23 @@ const (
 type contextRow struct {
 	n        int64
 	id       uuid.UUID
-	at       journal.Position
-	state    engine.ContextState
-	complete bool // the rows are those of the commit at
+	seq      int64
+	state    string
+	complete bool // the rows are those of the state
 	names    string
+	metadata int64
 }
 
-const contextColumns = "n, id, seq, chain, state, names"
+const contextColumns = "n, id, seq, state, names, metadata"
 
 func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
-	var id, state []byte
-	var seq, chain int64
-	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
+	var id []byte
+	var state sql.NullString
+	if err := row.Scan(&r.n, &id, &r.seq, &state, &r.names, &r.metadata); err != nil {
 		return err
 	}
-	r.at, r.complete = journal.Position{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
+	r.state, r.complete = state.String, state.Valid
 	copy(r.id[:], id)
-	if state != nil {
-		return json.Unmarshal(state, &r.state)
-	}
 	return nil
 }
 
@@ -83,7 +83,7 @@ func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult,
 
 // reopen opens the index again if another process replaced it. The caller holds mu.
 func (x *Index) reopen(ctx context.Context) error {
-	if err := x.e.FinishErasure(); err != nil {
+	if _, err := attach(x.store); err != nil && !hasNoFile(err) {
 		return err
 	}
 	if x.db != nil && !x.db.moved() {
@@ -93,12 +93,12 @@ func (x *Index) reopen(ctx context.Context) error {
 		_ = x.db.Close()
 		x.db = nil
 	}
-	db, err := openDatabase(ctx, x.e)
+	db, err := openDatabase(ctx, x.store)
 	if err != nil {
 		return err
 	}
 	x.db, x.names = db, nil
-	return nil
+	return db.forgetLost(ctx)
 }
 
 // rebuild begins with an empty index. The caller holds mu.
@@ -127,27 +127,15 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err != nil {
 		return done, err
 	}
-	states := make(map[uuid.UUID]*engine.ContextState, len(known))
-	for id, row := range known {
-		if row.complete && !o.Whole {
-			states[id] = &row.state
-		}
-	}
-	changed, err := x.e.Changes(ctx, states)
+	there, due, err := x.changed(ctx, known, o.Whole)
 	if err != nil {
 		return done, err
-	}
-	var due, there []uuid.UUID
-	for id, is := range changed {
-		if there = append(there, id); is {
-			due = append(due, id)
-		}
 	}
 	w := newWriter(x)
 	w.bound(o)
 	defer w.close()
 	for id, row := range known {
-		if _, ok := changed[id]; !ok {
+		if !there[id] {
 			if err := w.drop(ctx, row); err != nil {
 				return done, err
 			}
@@ -157,24 +145,53 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		return done, err
 	}
 	if done.Behind == 0 || o.Whole {
-		if err := w.verify(ctx, there, o.Whole); err != nil {
+		if err := w.verify(ctx, slices.Collect(maps.Keys(there)), o.Whole); err != nil {
 			return done, err
 		}
 	}
-	done.Messages = w.changed
-	if err := w.commit(); err != nil {
-		return done, err
-	}
-	return done, w.forgetLost(ctx)
+	return done, w.end(ctx, &done)
 }
 
-// forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another
-// process is reading the index, the note stays, and the next update rebuilds the index.
-func (w *writer) forgetLost(ctx context.Context) error {
-	if !w.lost || w.x.db.purge(ctx) != nil {
-		return nil
+// changed returns the contexts of the store, and those that may have commits that the index does not know.
+func (x *Index) changed(ctx context.Context, known map[uuid.UUID]*contextRow, all bool) (map[uuid.UUID]bool, []uuid.UUID, error) {
+	there := map[uuid.UUID]bool{}
+	var ids []uuid.UUID
+	for id, err := range x.store.IDs() {
+		if err != nil {
+			return nil, nil, err
+		}
+		there[id], ids = true, append(ids, id)
 	}
-	return w.x.e.EndErasure(ctx)
+	current := make([]bool, len(ids))
+	var group errgroup.Group
+	const part = 64
+	group.SetLimit(runtime.GOMAXPROCS(0))
+	for from := 0; from < len(ids) && !all; from += part {
+		group.Go(func() error {
+			for i := from; i < min(from+part, len(ids)); i++ {
+				row := known[ids[i]]
+				current[i] = row != nil && row.complete && !x.store.Changed(ids[i], row.state)
+			}
+			return ctx.Err()
+		})
+	}
+	err := group.Wait()
+	var due []uuid.UUID
+	for i, id := range ids {
+		if !current[i] {
+			due = append(due, id)
+		}
+	}
+	return there, due, err
+}
+
+// end commits what an update did.
+func (w *writer) end(ctx context.Context, done *UpdateResult) error {
+	done.Messages = w.changed
+	if err := w.commit(); err != nil {
+		return err
+	}
+	return w.x.db.forgetLost(ctx)
 }
 
 func (w *writer) bound(o UpdateOptions) {
@@ -192,7 +209,7 @@ func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateRes
 		if err != nil {
 			return done, err
 		}
-		if row != nil && row.complete && !o.Whole && x.e.IsCurrent(id, &row.state) {
+		if row != nil && row.complete && !o.Whole && !x.store.Changed(id, row.state) {
 			continue
 		}
 		known[id], due = row, append(due, id)
@@ -211,11 +228,7 @@ func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateRes
 			return done, err
 		}
 	}
-	done.Messages = w.changed
-	if err := w.commit(); err != nil {
-		return done, err
-	}
-	return done, w.forgetLost(ctx)
+	return done, w.end(ctx, &done)
 }
 
 // UpdateContext brings one context up to date: Update for a program that knows what changed.
@@ -243,7 +256,7 @@ func (w *writer) syncAll(
 			return done, nil
 		}
 		switch {
-		case errors.Is(err, engine.ErrNotExist), errors.Is(err, engine.ErrGone):
+		case errors.Is(err, ctxdir.ErrNotExist):
 			err = w.dropID(ctx, id) // it was removed meanwhile
 		case err != nil && ctx.Err() == nil && !w.failed:
 			done.Problem = errors.Join(done.Problem, err)
@@ -281,18 +294,15 @@ func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error)
 // behind counts the commits of contexts that the index does not have.
 func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
 	for _, id := range ids {
-		var at journal.Position
-		err := x.e.Use(ctx, id, func(c *engine.Context) (err error) {
-			at, err = c.Index.At()
-			return err
+		seq := int64(1)
+		err := x.store.Use(ctx, id, func(c *ctxdir.Context) error {
+			seq = int64(c.Summary().Sequence)
+			return nil
 		})
-		seq := at.Seq
-		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.at.Seq {
-			seq -= row.at.Seq
-		} else if err != nil {
-			seq = 1
+		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.seq {
+			seq -= row.seq
 		}
-		n += int64(seq)
+		n += seq
 	}
 	return n
 }

@@ -1,26 +1,21 @@
 package answers
 
 import (
-	"bytes"
-	"cmp"
-	"context"
 	"errors"
 	"io/fs"
+	"os"
 	"path"
-	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
-// Message is the place of a message.
+// Message is a message that an answer is made from.
 type Message struct {
-	Line     uuid.UUID
-	Position int64
+	Folder   string // of its file, in messages/
+	ID       uuid.UUID
+	StoredAt time.Time
 }
 
 // folder is a folder with message files.
@@ -33,76 +28,61 @@ type folder struct {
 // file is a message file as the store makes it.
 type file struct {
 	ID   uuid.UUID `json:"id"`
-	Size int64     `json:"size"` // of the envelope
-	At   int64     `json:"at"`   // the commit, microseconds since 1970
+	At   int64     `json:"at"`             // the commit, microseconds since 1970
+	Size int64     `json:"size,omitempty"` // of the file; 0 if it was missing
 }
 
-// Draw notes messages of a context that the answer is made from. It costs little while the context is open.
-func (c *Cache) Draw(ctx context.Context, id uuid.UUID, messages []Message) {
-	if c == nil || c.failed || len(messages) == 0 {
+// Draw notes messages of a context that the answer is made from.
+func (c *Cache) Draw(context uuid.UUID, messages []Message) {
+	if c == nil {
 		return
 	}
-	slices.SortFunc(messages, func(a, b Message) int {
-		return cmp.Or(bytes.Compare(a.Line[:], b.Line[:]), cmp.Compare(a.Position, b.Position))
-	})
-	err := c.e.Use(ctx, id, func(x *engine.Context) error {
-		found, err := foldersOf(x, slices.Compact(messages))
-		c.drawn = append(c.drawn, found...)
-		return err
-	})
-	c.failed = err != nil
-}
-
-// foldersOf returns the files of messages, which are sorted.
-func foldersOf(x *engine.Context, messages []Message) (all []folder, err error) {
-	m := x.Current()
-	for i := range messages {
-		at := &messages[i]
-		if i == 0 || at.Line != messages[i-1].Line {
-			line := slices.IndexFunc(m.Lines, func(l ctxfolder.Line) bool { return l.ID == at.Line })
-			if line < 0 {
-				return nil, ctxfolder.ErrNotExist
-			}
-			all = append(all, folder{Context: x.Dir.ID, Name: m.Lines[line].Folder})
-		}
-		e, ok, err := x.Index.Entry(at.Line, at.Position)
-		if err != nil {
-			return nil, err
-		}
+	at := map[string]int{}
+	for _, m := range messages {
+		i, ok := at[m.Folder]
 		if !ok {
-			return nil, ctxfolder.ErrNotExist
+			i = len(c.drawn)
+			at[m.Folder] = i
+			c.drawn = append(c.drawn, folder{Context: context, Name: m.Folder})
 		}
-		if e.Gone == archive.Here {
-			f := &all[len(all)-1]
-			f.Files = append(f.Files, file{e.ID, e.Size, e.At})
-		}
+		c.drawn[i].Files = append(c.drawn[i].Files, file{ID: m.ID, At: m.StoredAt.UnixMicro()})
 	}
-	return all, nil
 }
 
-// areUntouched reports whether message files are as they were committed. A missing one is.
+// areUntouched reports whether message files are as they were committed, and notes their sizes. A missing one is.
 func (c *Cache) areUntouched(folders []folder) bool {
-	for _, f := range folders {
-		if !ctxfolder.ValidFolder(f.Name) {
+	for i := range folders {
+		if !c.isUntouched(&folders[i]) {
 			return false
-		}
-		names := make([]string, len(f.Files))
-		for i := range f.Files {
-			names[i] = ctxfolder.MessageFile(f.Files[i].ID)
-		}
-		infos, err := vfs.LstatIn(c.e.FS, path.Join(f.Context.String(), ctxfolder.Messages, f.Name), names...)
-		if errors.Is(err, fs.ErrNotExist) { // no folder
-			infos, err = make([]fs.FileInfo, len(names)), nil
-		}
-		if err != nil {
-			return false
-		}
-		for i := range f.Files {
-			m := &f.Files[i]
-			if infos[i] != nil && !ctxfolder.Untouched(infos[i], m.Size, time.UnixMicro(m.At)) {
-				return false
-			}
 		}
 	}
 	return true
+}
+
+func (c *Cache) isUntouched(f *folder) bool {
+	if !ctxfolder.ValidFolder(f.Name) {
+		return false
+	}
+	root, err := c.store.OpenRoot(path.Join(f.Context.String(), ctxfolder.Messages, f.Name))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer root.Close()
+	for i := range f.Files {
+		if !f.Files[i].isUntouched(root) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *file) isUntouched(folder *os.Root) bool {
+	info, err := folder.Lstat(ctxfolder.MessageFile(f.ID))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if f.Size == 0 {
+		f.Size = info.Size()
+	}
+	return info.Mode().IsRegular() && info.Size() == f.Size && ctxfolder.HasFileTime(info, time.UnixMicro(f.At))
 }

@@ -108,11 +108,11 @@ type Place struct {
 // Find looks up an id among the messages that the branch shows.
 func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 	m := b.c.Current()
-	info, err := branch.Get(m, b.name)
+	line, err := lineOf(m, b.name)
 	if err != nil {
 		return Place{}, err
 	}
-	return b.c.Find(m, info.Line, id)
+	return b.c.Find(m, line, id)
 }
 
 // Find looks up an id in the history of a line.
