@@ -65,6 +65,9 @@ func row(e *index.Entry) Row {
 	return Row{ID: e.ID, Line: e.Line, Position: e.Position, StoredAt: e.StoredAt(), Size: e.Size, Gone: e.Gone != archive.Here}
 }
 
-// Changed reports whether something may have been committed to a context since [Context.Changes] returned the state, or the
-// context was removed. It opens no file.
-func (s *Store) Changed(id uuid.UUID, since string) bool { return !s.e.IsCurrent(id, since) }
+// Changed says of contexts whether something may have been committed to them since [Context.Changes] returned a state, or
+// whether they were removed. Without ids it returns all contexts of the store but legacy ones. It opens no context.
+func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
+	changed, err := s.e.Changed(ctx, since, ids...)
+	return changed, wrap(err)
+}

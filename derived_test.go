@@ -53,14 +53,19 @@ func TestChanges(t *testing.T) {
 		check(os.Chtimes(name, old, old))
 	}
 	check(os.Chtimes(filepath.Join(s.Info().Path, c.ID().String()), old, old))
-	if state := expect(first); s.Changed(c.ID(), state) || !s.Changed(c.ID(), "") || !s.Changed(uuid.New(), state) {
-		t.Error("a context is said to have changed, or not to")
+	state, other := expect(first), uuid.New()
+	since := map[uuid.UUID]string{c.ID(): state, other: state}
+	if all := must(s.Changed(ctx, since)); len(all) != 1 || all[c.ID()] {
+		t.Errorf("without a commit: %v", all)
+	}
+	if some := must(s.Changed(ctx, since, c.ID(), other)); some[c.ID()] || !some[other] {
+		t.Errorf("without a commit: %v", some)
 	}
 	messages := must(b.Range(ctx, 0, 3))
 	must(b.Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"y"}`)}))
 	check(b.Replace(ctx, messages[1].ID, ctxdir.Draft{Body: []byte(`{"role":"user","content":"z"}`)}))
 	second := expect(first, 3, 1)
-	if !s.Changed(c.ID(), first) {
+	if all := must(s.Changed(ctx, since)); !all[c.ID()] {
 		t.Error("a commit is not seen")
 	}
 	check(b.Rewind(ctx, 1))

@@ -24,13 +24,13 @@ var schema = `
 CREATE TABLE about (
 	version TEXT NOT NULL, store BLOB NOT NULL, made BLOB NOT NULL,  -- made: random
 	changes INTEGER NOT NULL,  -- of contexts.names
-	lost INTEGER NOT NULL  -- rows are removed because the store lost their messages, and their terms may still be in the file
+	-- How many transactions removed rows because the store lost their messages; and how many of them left no terms in the file.
+	lost INTEGER NOT NULL, purged INTEGER NOT NULL
 );
 CREATE TABLE contexts (
 	n INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
 	id BLOB NOT NULL UNIQUE,
-	seq INTEGER NOT NULL,  -- the commit up to which the rows are complete
-	state TEXT,  -- of the context then: see ctxdir.Context.Changes; null while rows are missing
+	state TEXT,  -- of the context when the rows were complete: see ctxdir.Context.Changes; null while rows are missing
 	names TEXT NOT NULL,  -- title, labels, branches and lines
 	metadata INTEGER NOT NULL,  -- sum of all of it
 	changes INTEGER NOT NULL  -- of rows and metadata
@@ -71,6 +71,7 @@ type database struct {
 	*sql.DB
 	path string      // empty in memory
 	file os.FileInfo // what the path was when it was opened
+	lost bool        // terms of lost messages may be in the file
 }
 
 // pragmas of each connection. Removed rows leave nothing in the file. A power cut may undo the newest transactions, and
@@ -193,7 +194,7 @@ func (db *database) prepare(ctx context.Context, id uuid.UUID) error {
 			if _, err := tx.ExecContext(ctx, schema); err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, "INSERT INTO about VALUES (?, ?, randomblob(16), 0, 0)", version, id[:]); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO about VALUES (?, ?, randomblob(16), 0, 0, 0)", version, id[:]); err != nil {
 				return err
 			}
 			return tx.Commit()
@@ -292,11 +293,14 @@ func (db *database) purge(ctx context.Context) error {
 // forgetLost removes the terms of rows that were removed because the store lost their messages. If another process is
 // reading the index, the next call does it.
 func (db *database) forgetLost(ctx context.Context) error {
-	var lost bool
-	if err := db.QueryRowContext(ctx, "SELECT lost FROM about").Scan(&lost); err != nil || !lost || db.purge(ctx) != nil {
+	var lost, purged int64
+	err := db.QueryRowContext(ctx, "SELECT lost, purged FROM about").Scan(&lost, &purged)
+	db.lost = err != nil || lost != purged
+	if !db.lost || db.purge(ctx) != nil {
 		return err
 	}
-	_, err := db.ExecContext(ctx, "UPDATE about SET lost = 0")
+	db.lost = false
+	_, err = db.ExecContext(ctx, "UPDATE about SET purged = max(purged, ?)", lost)
 	if isBusy(err) {
 		return nil
 	}

@@ -5,12 +5,12 @@ import (
 	"errors"
 	"io/fs"
 	"math/rand/v2"
-	"os"
 	"path"
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -18,6 +18,11 @@ import (
 // and time of each message file with the rows of its context. Unless all is set, it does so within [editsBudget], and
 // begins with a random context.
 func (w *writer) verify(ctx context.Context, ids []uuid.UUID, all bool) error {
+	disk, err := vfs.OS(w.x.dir)
+	if err != nil {
+		return nil // the store has no folder, or lost it
+	}
+	defer disk.Close()
 	rand.Shuffle(len(ids), func(i, j int) { ids[i], ids[j] = ids[j], ids[i] })
 	for _, id := range ids {
 		if !all && w.looked >= editsBudget {
@@ -25,16 +30,16 @@ func (w *writer) verify(ctx context.Context, ids []uuid.UUID, all bool) error {
 		}
 		w.looked += editsOpen
 		// The next update reports the error of a context.
-		if err := w.verifyContext(ctx, id); err != nil && (ctx.Err() != nil || w.failed) {
+		if err := w.verifyContext(ctx, id, disk); err != nil && (ctx.Err() != nil || w.failed) {
 			return err
 		}
 	}
 	return nil
 }
 
-func (w *writer) verifyContext(ctx context.Context, id uuid.UUID) error {
+func (w *writer) verifyContext(ctx context.Context, id uuid.UUID, disk vfs.FS) error {
 	return w.x.store.Use(ctx, id, func(c *ctxdir.Context) error {
-		edited, err := w.lookAtFiles(ctx, c)
+		edited, err := w.lookAtFiles(ctx, c, disk)
 		if err != nil || len(edited) == 0 {
 			return err
 		}
@@ -70,86 +75,84 @@ func (w *writer) knownEdits(ctx context.Context, context, line uuid.UUID) (map[i
 }
 
 // lookAtFiles returns the messages of a context whose files are not as the index has them.
-func (w *writer) lookAtFiles(ctx context.Context, c *ctxdir.Context) (edits, error) {
-	store, err := os.OpenRoot(w.x.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer store.Close()
+func (w *writer) lookAtFiles(ctx context.Context, c *ctxdir.Context, disk vfs.FS) (edits, error) {
 	_, rows := c.Changes(ctx, "")
 	_, lines := namesOf(c.Metadata())
 	edited := edits{}
 	var files lineFiles
-	defer func() { files.close() }()
 	for r, err := range rows {
 		if err != nil {
 			return nil, err
 		}
+		if r.Line != files.line.ID || len(files.rows) == maxLook {
+			if err := files.look(disk, edited); err != nil {
+				return nil, err
+			}
+		}
 		if r.Line != files.line.ID {
-			files.close()
 			i := slices.IndexFunc(lines, func(l metadataLine) bool { return l.ID == r.Line })
 			if i < 0 {
 				continue // of a later commit
 			}
-			files = lineFiles{line: lines[i]}
+			files.line, files.folder = lines[i], path.Join(c.ID().String(), ctxfolder.Messages, lines[i].Folder)
 			if files.known, err = w.knownEdits(ctx, c.ID(), r.Line); err != nil {
 				return nil, err
 			}
-			if err := files.open(store, c.ID()); err != nil {
-				return nil, err
-			}
 		}
-		known := files.known[r.Position]
-		if r.Gone || r.Position < files.line.Archived && known == 0 {
-			continue
-		}
-		w.looked++
-		at, err := files.editTime(&r)
-		if err != nil {
-			return nil, err
-		}
-		if at != known {
-			if edited[r.Line] == nil {
-				edited[r.Line] = map[int64]int64{}
-			}
-			edited[r.Line][r.Position] = at
+		if !r.Gone && (r.Position >= files.line.Archived || files.known[r.Position] != 0) {
+			w.looked++
+			files.rows, files.names = append(files.rows, r), append(files.names, ctxfolder.MessageFile(r.ID))
 		}
 	}
-	return edited, nil
+	return edited, files.look(disk, edited)
 }
 
-// lineFiles are the message files of a line.
+// maxLook bounds the files that one call looks at.
+const maxLook = 1024
+
+// lineFiles are message files of a line.
 type lineFiles struct {
 	line   metadataLine
+	folder string
 	known  map[int64]int64 // the times of edited files that the index has
-	folder *os.Root        // nil if it is missing
+	rows   []ctxdir.Row    // to look at
+	names  []string        // of their files
 }
 
-func (f *lineFiles) open(store *os.Root, context uuid.UUID) (err error) {
-	f.folder, err = store.OpenRoot(path.Join(context.String(), ctxfolder.Messages, f.line.Folder))
-	if errors.Is(err, fs.ErrNotExist) {
+// look adds the messages whose files are not as the index has them.
+func (f *lineFiles) look(disk vfs.FS, edited edits) error {
+	if len(f.rows) == 0 {
 		return nil
 	}
-	return err
+	infos, err := f.stat(disk)
+	if err != nil {
+		return err
+	}
+	for i := range f.rows {
+		r, at := &f.rows[i], int64(0)
+		if infos[i] != nil && !ctxfolder.Untouched(infos[i], r.Size, r.StoredAt) {
+			at = infos[i].ModTime().UnixNano()
+		}
+		if at == f.known[r.Position] {
+			continue
+		}
+		if edited[r.Line] == nil {
+			edited[r.Line] = map[int64]int64{}
+		}
+		edited[r.Line][r.Position] = at
+	}
+	f.rows, f.names = f.rows[:0], f.names[:0]
+	return nil
 }
 
-func (f *lineFiles) close() {
-	if f.folder != nil {
-		_ = f.folder.Close()
+func (f *lineFiles) stat(disk vfs.FS) ([]fs.FileInfo, error) {
+	folder, err := disk.Sub(f.folder)
+	if errors.Is(err, fs.ErrNotExist) {
+		return make([]fs.FileInfo, len(f.names)), nil
 	}
-}
-
-// editTime returns the time of a message's file, 0 if the file is as it was committed or missing.
-func (f *lineFiles) editTime(r *ctxdir.Row) (int64, error) {
-	if f.folder == nil {
-		return 0, nil
+	if err != nil {
+		return nil, err
 	}
-	info, err := f.folder.Lstat(ctxfolder.MessageFile(r.ID))
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		return 0, nil
-	case err != nil || ctxfolder.Untouched(info, r.Size, r.StoredAt):
-		return 0, err
-	}
-	return info.ModTime().UnixNano(), nil
+	defer folder.Close()
+	return vfs.LstatIn(folder, ".", f.names...)
 }

@@ -122,10 +122,10 @@ func (g *grep) context(ctx context.Context, c *ctxdir.Context, yield func(Match)
 
 // maybe reports whether a message may contain the required text.
 func (g *grep) maybe(m *ctxdir.Message) bool {
-	if g.required == nil || hasPayloads(m) || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`)) {
+	if g.required == nil || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`)) {
 		return true
 	}
-	return slices.ContainsFunc(mediaHints, func(hint []byte) bool { return bytes.Contains(m.Stored, hint) })
+	return slices.ContainsFunc(mediaHints, func(hint []byte) bool { return bytes.Contains(m.Stored, hint) }) || hasPayloads(m)
 }
 
 func hasPayloads(m *ctxdir.Message) bool {

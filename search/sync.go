@@ -71,7 +71,6 @@ func (w *writer) syncOpen(ctx context.Context, c *ctxdir.Context, edited edits) 
 		since = s.row.state
 	}
 	state, rows := c.Changes(ctx, since)
-	seq := c.Summary().Sequence
 	if err := s.describe(); err != nil {
 		return err
 	}
@@ -100,15 +99,15 @@ func (w *writer) syncOpen(ctx context.Context, c *ctxdir.Context, edited edits) 
 	if since != "" && s.row.state == state {
 		state = ""
 	}
-	return s.complete(state, seq, since == "" || w.changed != changed)
+	return s.complete(state, since == "" || w.changed != changed)
 }
 
 // complete notes that the rows of the context are those of a state, unless that is empty.
-func (s *contextSync) complete(state string, seq uint64, changed bool) (err error) {
-	if state != "" {
-		_, err = s.w.exec("UPDATE contexts SET seq = ?, state = ? WHERE n = ?", int64(seq), state, s.row.n)
-	}
-	if err == nil && changed {
+func (s *contextSync) complete(state string, changed bool) (err error) {
+	switch {
+	case state != "":
+		_, err = s.w.exec("UPDATE contexts SET state = ?, changes = changes + ? WHERE n = ?", state, changed, s.row.n)
+	case changed:
 		_, err = s.w.exec("UPDATE contexts SET changes = changes + 1 WHERE n = ?", s.row.n)
 	}
 	return err
@@ -122,7 +121,7 @@ func (w *writer) newSync(ctx context.Context, c *ctxdir.Context) (s *contextSync
 	}
 	if s.row == nil {
 		s.row = &contextRow{id: id}
-		s.row.n, err = w.exec("INSERT INTO contexts (id, seq, names, metadata, changes) VALUES (?, 0, '', 0, 0)", id[:])
+		s.row.n, err = w.exec("INSERT INTO contexts (id, names, metadata, changes) VALUES (?, '', 0, 0)", id[:])
 		return s, err
 	}
 	rows, err := s.w.tx.Query("SELECT n, id FROM lines WHERE context = ?", s.row.n)
@@ -141,28 +140,10 @@ func (w *writer) newSync(ctx context.Context, c *ctxdir.Context) (s *contextSync
 	return s, s.w.fail(rows.Err())
 }
 
-// describe writes the names of the context if they changed, and removes the lines that the store has no more.
+// describe writes the names of the context if the metadata changed, and removes the lines that the store has no more.
 func (s *contextSync) describe() error {
 	m := s.c.Metadata()
-	if sum := int64(xxhash.Sum64(m.Raw)); sum != s.row.metadata || s.row.names == "" {
-		_, err := s.w.exec("UPDATE contexts SET metadata = ?, changes = changes + 1 WHERE n = ?", sum, s.row.n)
-		if err != nil {
-			return err
-		}
-	}
 	n, lines := namesOf(m)
-	names, err := json.Marshal(n)
-	if err != nil {
-		return err
-	}
-	if string(names) != s.row.names {
-		if _, err = s.w.exec("UPDATE contexts SET names = ? WHERE n = ?", string(names), s.row.n); err == nil {
-			err = s.w.renamed()
-		}
-		if err != nil {
-			return err
-		}
-	}
 	s.folders = make(map[uuid.UUID]string, len(lines))
 	for i := range lines {
 		s.folders[lines[i].ID] = lines[i].Folder
@@ -174,7 +155,18 @@ func (s *contextSync) describe() error {
 			}
 		}
 	}
-	return nil
+	sum := int64(xxhash.Sum64(m.Raw))
+	if sum == s.row.metadata && s.row.names != "" {
+		return nil
+	}
+	names, err := json.Marshal(n)
+	if err == nil {
+		_, err = s.w.exec("UPDATE contexts SET names = ?, metadata = ?, changes = changes + 1 WHERE n = ?", string(names), sum, s.row.n)
+	}
+	if err == nil && string(names) != s.row.names {
+		err = s.w.renamed()
+	}
+	return err
 }
 
 // line returns the number of a line.

@@ -5,13 +5,11 @@ import (
 	"database/sql"
 	"errors"
 	"maps"
-	"runtime"
 	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
-	"golang.org/x/sync/errgroup"
 )
 
 // UpdateOptions bound an [Index.Update].
@@ -42,19 +40,18 @@ const (
 type contextRow struct {
 	n        int64
 	id       uuid.UUID
-	seq      int64
 	state    string
 	complete bool // the rows are those of the state
 	names    string
 	metadata int64
 }
 
-const contextColumns = "n, id, seq, state, names, metadata"
+const contextColumns = "n, id, state, names, metadata"
 
 func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
 	var id []byte
 	var state sql.NullString
-	if err := row.Scan(&r.n, &id, &r.seq, &state, &r.names, &r.metadata); err != nil {
+	if err := row.Scan(&r.n, &id, &state, &r.names, &r.metadata); err != nil {
 		return err
 	}
 	r.state, r.complete = state.String, state.Valid
@@ -127,15 +124,27 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err != nil {
 		return done, err
 	}
-	there, due, err := x.changed(ctx, known, o.Whole)
+	states := make(map[uuid.UUID]string, len(known))
+	for id, row := range known {
+		if row.complete && !o.Whole {
+			states[id] = row.state
+		}
+	}
+	changed, err := x.store.Changed(ctx, states)
 	if err != nil {
 		return done, err
+	}
+	var due []uuid.UUID
+	for id, is := range changed {
+		if is {
+			due = append(due, id)
+		}
 	}
 	w := newWriter(x)
 	w.bound(o)
 	defer w.close()
 	for id, row := range known {
-		if !there[id] {
+		if _, ok := changed[id]; !ok {
 			if err := w.drop(ctx, row); err != nil {
 				return done, err
 			}
@@ -145,44 +154,11 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		return done, err
 	}
 	if done.Behind == 0 || o.Whole {
-		if err := w.verify(ctx, slices.Collect(maps.Keys(there)), o.Whole); err != nil {
+		if err := w.verify(ctx, slices.Collect(maps.Keys(changed)), o.Whole); err != nil {
 			return done, err
 		}
 	}
 	return done, w.end(ctx, &done)
-}
-
-// changed returns the contexts of the store, and those that may have commits that the index does not know.
-func (x *Index) changed(ctx context.Context, known map[uuid.UUID]*contextRow, all bool) (map[uuid.UUID]bool, []uuid.UUID, error) {
-	there := map[uuid.UUID]bool{}
-	var ids []uuid.UUID
-	for id, err := range x.store.IDs() {
-		if err != nil {
-			return nil, nil, err
-		}
-		there[id], ids = true, append(ids, id)
-	}
-	current := make([]bool, len(ids))
-	var group errgroup.Group
-	const part = 64
-	group.SetLimit(runtime.GOMAXPROCS(0))
-	for from := 0; from < len(ids) && !all; from += part {
-		group.Go(func() error {
-			for i := from; i < min(from+part, len(ids)); i++ {
-				row := known[ids[i]]
-				current[i] = row != nil && row.complete && !x.store.Changed(ids[i], row.state)
-			}
-			return ctx.Err()
-		})
-	}
-	err := group.Wait()
-	var due []uuid.UUID
-	for i, id := range ids {
-		if !current[i] {
-			due = append(due, id)
-		}
-	}
-	return there, due, err
 }
 
 // end commits what an update did.
@@ -191,7 +167,10 @@ func (w *writer) end(ctx context.Context, done *UpdateResult) error {
 	if err := w.commit(); err != nil {
 		return err
 	}
-	return w.x.db.forgetLost(ctx)
+	if w.x.db.lost {
+		return w.x.db.forgetLost(ctx)
+	}
+	return nil
 }
 
 func (w *writer) bound(o UpdateOptions) {
@@ -209,8 +188,14 @@ func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateRes
 		if err != nil {
 			return done, err
 		}
-		if row != nil && row.complete && !o.Whole && !x.store.Changed(id, row.state) {
-			continue
+		if row != nil && row.complete && !o.Whole {
+			changed, err := x.store.Changed(ctx, map[uuid.UUID]string{id: row.state}, id)
+			if err != nil {
+				return done, err
+			}
+			if !changed[id] {
+				continue
+			}
 		}
 		known[id], due = row, append(due, id)
 	}
@@ -294,15 +279,20 @@ func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error)
 // behind counts the commits of contexts that the index does not have.
 func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
 	for _, id := range ids {
-		seq := int64(1)
-		err := x.store.Use(ctx, id, func(c *ctxdir.Context) error {
-			seq = int64(c.Summary().Sequence)
+		commits := int64(0)
+		_ = x.store.Use(ctx, id, func(c *ctxdir.Context) error { // the next update reports the error
+			row := known[id]
+			if row == nil || !row.complete {
+				commits = int64(c.Summary().Sequence)
+				return nil
+			}
+			_, rows := c.Changes(ctx, row.state)
+			for range rows {
+				commits++
+			}
 			return nil
 		})
-		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.seq {
-			seq -= row.seq
-		}
-		n += seq
+		n += max(commits, 1)
 	}
 	return n
 }

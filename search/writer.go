@@ -24,7 +24,7 @@ type writer struct {
 	until   time.Time // wait for other processes until then; zero for no limit
 	looked  int       // files compared in search of edits by hand; see editsBudget
 	whole   bool      // compare all rows of a context with the store
-	lost    bool      // rows of messages that the store has no more were removed
+	lost    bool      // the transaction removes rows of messages that the store has no more
 	failed  bool      // the index failed, not a context
 }
 
@@ -58,7 +58,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 			return w.fail(fmt.Errorf("search index: %w", err))
 		}
 	}
-	w.stmts, w.rows, w.began = map[string]*sql.Stmt{}, 0, time.Now()
+	w.stmts, w.rows, w.lost, w.began = map[string]*sql.Stmt{}, 0, false, time.Now()
 	return nil
 }
 
@@ -182,8 +182,8 @@ func (w *writer) lose() error {
 	if w.lost {
 		return nil
 	}
-	w.lost = true
-	_, err := w.exec("UPDATE about SET lost = 1")
+	w.lost, w.x.db.lost = true, true
+	_, err := w.exec("UPDATE about SET lost = lost + 1")
 	return err
 }
 

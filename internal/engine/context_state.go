@@ -24,8 +24,38 @@ type contextState struct {
 	At    int64        `json:"at"`            // when they were looked at, nanoseconds since 1970
 }
 
-// IsCurrent reports whether nothing can have been committed to a context since a state that [Context.Changes] returned.
-func (s *Store) IsCurrent(id uuid.UUID, state string) bool {
+// Changed says of contexts whether something may have been committed to them since states that [Context.Changes] returned.
+// Without ids it returns all contexts of the store but legacy ones. It opens no context.
+func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
+	all := len(ids) == 0
+	if all {
+		for e, err := range s.Entries() {
+			if err != nil {
+				return nil, err
+			}
+			if e.Folder {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
+	InParallel(len(ids), func(i int) {
+		if ctx.Err() == nil {
+			changed[i] = !s.isCurrent(ids[i], since[ids[i]])
+			legacy[i] = all && changed[i] && IsSplit(s.FS, ids[i].String())
+		}
+	})
+	result := make(map[uuid.UUID]bool, len(ids))
+	for i, id := range ids {
+		if !legacy[i] {
+			result[id] = changed[i]
+		}
+	}
+	return result, ctx.Err()
+}
+
+// isCurrent reports whether nothing can have been committed to a context since a state.
+func (s *Store) isCurrent(id uuid.UUID, state string) bool {
 	var was contextState
 	if state == "" || json.Unmarshal([]byte(state), &was) != nil || was.Log == "" {
 		return false

@@ -58,18 +58,6 @@ func (s *Store) LockCollection(ctx context.Context) (release func(), err error) 
 	}, nil
 }
 
-// TryLockCollection takes [CollectionLock] if it is free.
-func (s *Store) TryLockCollection() (release func(), ok bool, err error) {
-	lock := s.FS.Lock(CollectionLock)
-	if ok, err = lock.TryAcquire(); !ok || err != nil {
-		return nil, false, errors.Join(err, lock.Close())
-	}
-	return func() {
-		_ = lock.Release()
-		_ = lock.Close()
-	}, true, nil
-}
-
 // CollectionLock is held to collect, purge, restore or erase.
 const CollectionLock = ctxfolder.Locks + "/gc"
 
