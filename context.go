@@ -71,7 +71,9 @@ func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ..
 // Active returns the active branch.
 func (c *Context) Active() *Branch { return &Branch{c.e.Active()} }
 
-// Branch returns the branch with a name. It fails with [ErrNotExist].
+// Branch returns the branch with a name. It fails with [ErrNotExist]. With the id of a line in place of a name, it returns
+// what a branch that points at the line would show, for reading only: so the messages of a line without a name, such as
+// one in the trash, can be read.
 func (c *Context) Branch(name string) (*Branch, error) { return newBranch(c.e.Branch(name)) }
 
 // Branches describes the branches in order of creation. From and Shared describe the tree of branches: two branches

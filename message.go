@@ -88,7 +88,11 @@ func payload(r blob.Ref) Payload {
 
 // Payloads lists the payloads of the message in order. It opens no blob.
 func (m *Message) Payloads() ([]Payload, error) {
-	refs, err := (&loader.Message{Stored: m.Stored}).Payloads()
+	from := m.from
+	if from == nil { // a message that the caller made
+		from = &loader.Message{Stored: m.Stored}
+	}
+	refs, err := from.Payloads()
 	all := make([]Payload, 0, len(refs))
 	for _, r := range refs {
 		all = append(all, payload(r))

@@ -170,7 +170,7 @@ func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
 		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)
 	}
 	b := &builder{ctx: ctx, store: s, r: &r, x: r.Index, seen: map[uint64]bool{}, shown: map[address]bool{}, cutter: search.NewTermCutter()}
-	b.drawn = map[uuid.UUID][]answers.Message{}
+	b.drawn = map[uuid.UUID][]source{}
 	if b.x == nil {
 		x, err := search.Open(ctx, s)
 		if err != nil {
@@ -226,7 +226,7 @@ type builder struct {
 	instructions   string
 	cache          *answers.Cache
 	asked, commits answers.Sum
-	drawn          map[uuid.UUID][]answers.Message
+	drawn          map[uuid.UUID][]source
 	keeps          bool
 	unread         atomic.Bool // a payload of a message is missing
 }
@@ -244,7 +244,7 @@ func (b *builder) build() (err error) {
 			return err
 		}
 	}
-	defer b.endDrawing(b.r.Context)
+	defer b.endDrawing(b.c)
 	return b.each(b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
 }
 

@@ -8,7 +8,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/answers"
-	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
 )
@@ -34,7 +33,10 @@ func (b *builder) recall(cacheSize int64) (*Assembly, error) {
 	}
 	q := b.question()
 	if q != nil {
-		b.cache = answers.Open(bridge.Engine(b.store), cacheSize)
+		// A removal of messages removes the answers.
+		if _, err := b.store.Derived(answers.View, nil); err == nil {
+			b.cache = answers.Open(b.store.Info().Path, cacheSize)
+		}
 	}
 	if err := b.update(); err != nil || b.cache == nil {
 		return nil, err
@@ -79,19 +81,48 @@ func (b *builder) question() *question {
 	return q
 }
 
-// draw notes that the assembly was made from a message. An assembly is not kept if it was made from a message that may
-// be read again later, such as a damaged one after a repair.
-func (b *builder) draw(context uuid.UUID, m *ctxdir.Message) {
-	if m.Unavailable != nil && !errors.Is(m.Unavailable, ctxdir.ErrErased) {
-		b.keeps = false
-	}
-	b.drawn[context] = append(b.drawn[context], answers.Message{Line: m.Line, Position: m.Position})
+// source is a message that the assembly is made from.
+type source struct {
+	line uuid.UUID
+	answers.Message
 }
 
-// endDrawing tells the cache which messages of a context the assembly is made from, while the context is open.
-func (b *builder) endDrawing(context uuid.UUID) {
-	b.cache.Draw(b.ctx, context, b.drawn[context])
-	delete(b.drawn, context)
+// draw notes that the assembly was made from a message. An assembly is not kept if it was made from a message that may
+// be read again later, such as a damaged one after a repair, or one that was edited by hand.
+func (b *builder) draw(context uuid.UUID, m *ctxdir.Message) {
+	if m.Edited || m.Unavailable != nil && !errors.Is(m.Unavailable, ctxdir.ErrErased) {
+		b.keeps = false
+	}
+	if b.cache != nil {
+		b.drawn[context] = append(b.drawn[context], source{m.Line, answers.Message{ID: m.ID, StoredAt: m.StoredAt}})
+	}
+}
+
+// endDrawing tells the cache which messages of an open context the assembly is made from.
+func (b *builder) endDrawing(c *ctxdir.Context) {
+	all := b.drawn[c.ID()]
+	if len(all) == 0 {
+		return
+	}
+	delete(b.drawn, c.ID())
+	var is struct { // of metadata.json: see docs/FORMAT.md
+		Lines []struct {
+			ID     uuid.UUID `json:"id"`
+			Folder string    `json:"folder"`
+		} `json:"lines"`
+	}
+	err := json.Unmarshal(c.Metadata().Raw, &is)
+	folders := map[uuid.UUID]string{}
+	for _, l := range is.Lines {
+		folders[l.ID] = l.Folder
+	}
+	messages := make([]answers.Message, len(all))
+	for i := range all {
+		messages[i] = all[i].Message
+		messages[i].Folder = folders[all[i].line]
+		b.keeps = b.keeps && err == nil && messages[i].Folder != ""
+	}
+	b.cache.Draw(c.ID(), messages)
 }
 
 // keep keeps an assembly for the next call with the same request.

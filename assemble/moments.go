@@ -27,7 +27,7 @@ func (b *builder) addMoments() error {
 	var all []Item
 	for _, id := range b.momentContexts() {
 		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error {
-			defer b.endDrawing(id)
+			defer b.endDrawing(c)
 			found, err := b.momentsOf(c)
 			all = append(all, found...)
 			return err

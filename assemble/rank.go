@@ -106,7 +106,7 @@ func (b *builder) cutPassages(all []candidate, weights map[string]float64) error
 	left := maxCandidates
 	for _, id := range order {
 		err := b.store.Use(b.ctx, id, func(c *ctxdir.Context) error {
-			defer b.endDrawing(id)
+			defer b.endDrawing(c)
 			return b.cutContext(c, by[id], weights, &left)
 		})
 		if err != nil && !errors.Is(err, ctxdir.ErrNotExist) {

@@ -18,7 +18,7 @@ func (x *Index) Commits(ctx context.Context, id uuid.UUID) (sum [sha256.Size]byt
 	}
 	h := sha256.New()
 	e := json.NewEncoder(h)
-	query, args := "SELECT "+contextColumns+" FROM contexts", []any{}
+	query, args := "SELECT n, changes, state IS NOT NULL, made FROM contexts, (SELECT made FROM about)", []any{}
 	if id != uuid.Nil {
 		query, args = query+" WHERE id = ?", append(args, id[:])
 	}
@@ -28,31 +28,16 @@ func (x *Index) Commits(ctx context.Context, id uuid.UUID) (sum [sha256.Size]byt
 	}
 	defer rows.Close()
 	for rows.Next() {
-		var r contextRow
-		if err := r.scan(rows); err != nil || !r.complete {
+		var made []byte
+		var n, changes int64
+		var complete bool
+		if err := rows.Scan(&n, &changes, &complete, &made); err != nil || !complete {
 			return sum, false, err
 		}
-		if err := e.Encode([]any{r.id, r.at.Seq, r.at.Chain, r.names, r.state.Metadata()}); err != nil {
-			return sum, false, err
-		}
-	}
-	if err := rows.Err(); err != nil {
-		return sum, false, err
-	}
-	edits, err := db.QueryContext(ctx, "SELECT line, position, edited FROM messages INDEXED BY edits WHERE edited <> 0")
-	if err != nil {
-		return sum, false, err
-	}
-	defer edits.Close()
-	for edits.Next() {
-		var edit [3]int64
-		if err := edits.Scan(&edit[0], &edit[1], &edit[2]); err != nil {
-			return sum, false, err
-		}
-		if err := e.Encode(edit); err != nil {
+		if err := e.Encode([]any{n, changes, made}); err != nil {
 			return sum, false, err
 		}
 	}
 	h.Sum(sum[:0])
-	return sum, true, edits.Err()
+	return sum, true, rows.Err()
 }

@@ -10,28 +10,36 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/answers"
+	"github.com/google/uuid"
 	"modernc.org/sqlite"
 	sqlitecode "modernc.org/sqlite/lib"
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is rebuilt.
-const version = "search/7"
+const version = "search/8"
 
 var schema = `
-CREATE TABLE about (version TEXT NOT NULL, store BLOB NOT NULL, changes INTEGER NOT NULL);  -- changes: of contexts.names
+CREATE TABLE about (
+	version TEXT NOT NULL, store BLOB NOT NULL, made BLOB NOT NULL,  -- made: random
+	changes INTEGER NOT NULL,  -- of contexts.names
+	-- How many transactions removed rows because the store lost their messages; and how many of them left no terms in the file.
+	lost INTEGER NOT NULL, purged INTEGER NOT NULL
+);
 CREATE TABLE contexts (
 	n INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
 	id BLOB NOT NULL UNIQUE,
-	seq INTEGER NOT NULL, chain INTEGER NOT NULL,  -- the commit up to which the rows are complete
-	state BLOB,  -- of the files then; null while rows are missing
-	names TEXT NOT NULL  -- title, labels, branches and lines
+	state TEXT,  -- of the context when the rows were complete: see ctxdir.Context.Changes; null while rows are missing
+	names TEXT NOT NULL,  -- title, labels, branches and lines
+	metadata INTEGER NOT NULL,  -- sum of all of it
+	changes INTEGER NOT NULL  -- of rows and metadata
 );
 CREATE TABLE lines (n INTEGER PRIMARY KEY, context INTEGER NOT NULL, id BLOB NOT NULL, UNIQUE (context, id));
 CREATE TABLE messages (
 	n INTEGER PRIMARY KEY AUTOINCREMENT,
 	line INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
-	sum INTEGER NOT NULL,  -- of the committed version
+	sum INTEGER NOT NULL,  -- of id and time of the committed version
 	edited INTEGER NOT NULL,  -- the time of the file, if it was edited by hand; else 0
 	at INTEGER NOT NULL, role TEXT NOT NULL, type TEXT NOT NULL,
 	voice INTEGER NOT NULL,  -- who says most of it: see voice
@@ -63,6 +71,7 @@ type database struct {
 	*sql.DB
 	path string      // empty in memory
 	file os.FileInfo // what the path was when it was opened
+	lost bool        // terms of lost messages may be in the file
 }
 
 // pragmas of each connection. Removed rows leave nothing in the file. A power cut may undo the newest transactions, and
@@ -80,20 +89,27 @@ func source(path string) string {
 
 // openDatabase opens the index of a store, and makes an empty one if it is missing, damaged or of another version. If
 // the store is open for reading, or its folder cannot be written, the index is in memory.
-func openDatabase(ctx context.Context, e *engine.Store) (*database, error) {
-	if e.ReadOnly || e.Options.FS != nil {
-		return openMemory(ctx, e)
+func openDatabase(ctx context.Context, s *ctxdir.Store) (*database, error) {
+	info := s.Info()
+	folder, err := attach(s)
+	if errors.Is(err, errors.ErrUnsupported) {
+		info.Path = ""
 	}
-	folder := filepath.Join(e.Path(), engine.DerivedFolder)
-	err := os.Mkdir(folder, 0o700)
+	if hasNoFile(err) {
+		return openMemory(ctx, info)
+	}
+	if err != nil {
+		return nil, err
+	}
+	err = os.Mkdir(folder, 0o700)
 	if err != nil && !errors.Is(err, fs.ErrExist) {
-		return openMemory(ctx, e)
+		return openMemory(ctx, info)
 	}
 	path := filepath.Join(folder, File)
 	const attempts = 5
 	for range attempts {
 		var db *database
-		if db, err = openFile(ctx, e, path); err == nil {
+		if db, err = openFile(ctx, info.ID, path); err == nil {
 			return db, nil
 		}
 		if ctx.Err() != nil || isBusy(err) {
@@ -108,7 +124,7 @@ func openDatabase(ctx context.Context, e *engine.Store) (*database, error) {
 	}
 	var file *fs.PathError
 	if errors.As(err, &file) { // no permission, a read-only file system, or something else at its place
-		return openMemory(ctx, e)
+		return openMemory(ctx, info)
 	}
 	return nil, fmt.Errorf("search index %s: %w", path, err)
 }
@@ -119,7 +135,7 @@ var (
 )
 
 // openFile opens the index at a path, and makes an empty one if there is no file.
-func openFile(ctx context.Context, e *engine.Store, path string) (*database, error) {
+func openFile(ctx context.Context, id uuid.UUID, path string) (*database, error) {
 	// SQLite gives its other files the mode of this one.
 	f, err := os.OpenFile(path, os.O_CREATE|os.O_RDWR, 0o600)
 	if err != nil {
@@ -139,7 +155,7 @@ func openFile(ctx context.Context, e *engine.Store, path string) (*database, err
 	}
 	pool.SetMaxOpenConns(4)
 	db := &database{DB: pool, path: path, file: info}
-	if err := db.prepare(ctx, e); err != nil {
+	if err := db.prepare(ctx, id); err != nil {
 		return nil, errors.Join(err, pool.Close())
 	}
 	if db.moved() { // it may have opened one file, and the log of another
@@ -159,10 +175,9 @@ func (db *database) moved() bool {
 }
 
 // prepare verifies that the index belongs to the store, and makes the tables of an empty one.
-func (db *database) prepare(ctx context.Context, e *engine.Store) error {
+func (db *database) prepare(ctx context.Context, id uuid.UUID) error {
 	var is string
 	var store []byte
-	id := e.ID()
 	row := func(q interface {
 		QueryRowContext(context.Context, string, ...any) *sql.Row
 	}) error {
@@ -179,7 +194,7 @@ func (db *database) prepare(ctx context.Context, e *engine.Store) error {
 			if _, err := tx.ExecContext(ctx, schema); err != nil {
 				return err
 			}
-			if _, err := tx.ExecContext(ctx, "INSERT INTO about VALUES (?, ?, 0)", version, id[:]); err != nil {
+			if _, err := tx.ExecContext(ctx, "INSERT INTO about VALUES (?, ?, randomblob(16), 0, 0, 0)", version, id[:]); err != nil {
 				return err
 			}
 			return tx.Commit()
@@ -193,7 +208,7 @@ func (db *database) prepare(ctx context.Context, e *engine.Store) error {
 }
 
 // openMemory opens an index in memory, with what the file has.
-func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
+func openMemory(ctx context.Context, s ctxdir.StoreInfo) (*database, error) {
 	fill := func(b []byte) (*database, error) {
 		pool, err := sql.Open("sqlite", "file::memory:?_txlock=immediate&_pragma=temp_store(MEMORY)")
 		if err != nil {
@@ -205,15 +220,18 @@ func openMemory(ctx context.Context, e *engine.Store) (*database, error) {
 			err = db.load(ctx, b)
 		}
 		if err == nil {
-			err = db.prepare(ctx, e)
+			err = db.prepare(ctx, s.ID)
 		}
 		if err != nil {
 			return nil, errors.Join(err, pool.Close())
 		}
 		return db, nil
 	}
-	b, err := os.ReadFile(filepath.Join(e.Path(), engine.DerivedFolder, File))
-	if err == nil && len(b) > 100 && e.Options.FS == nil && !e.IsErasing() {
+	if s.Path == "" {
+		return fill(nil)
+	}
+	b, err := os.ReadFile(filepath.Join(s.Path, answers.Derived, File))
+	if err == nil && len(b) > 100 && !answers.IsErasing(s.Path) {
 		b[18], b[19] = 1, 1 // without a write-ahead log
 		if db, err := fill(b); err == nil {
 			if db.check(ctx) == nil {
@@ -270,6 +288,23 @@ func (db *database) purge(ctx context.Context) error {
 		return errors.New("other processes are reading the index")
 	}
 	return nil
+}
+
+// forgetLost removes the terms of rows that were removed because the store lost their messages. If another process is
+// reading the index, the next call does it.
+func (db *database) forgetLost(ctx context.Context) error {
+	var lost, purged int64
+	err := db.QueryRowContext(ctx, "SELECT lost, purged FROM about").Scan(&lost, &purged)
+	db.lost = err != nil || lost != purged
+	if !db.lost || db.purge(ctx) != nil {
+		return err
+	}
+	db.lost = false
+	_, err = db.ExecContext(ctx, "UPDATE about SET purged = max(purged, ?)", lost)
+	if isBusy(err) {
+		return nil
+	}
+	return err
 }
 
 // suffixes of the files of an index.

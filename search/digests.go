@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 )
@@ -17,9 +16,8 @@ import (
 var _ usage.Index = (*Index)(nil)
 
 // digestion is the data of the digest of a message.
-func digestion(ctx context.Context, m *loader.Message) []byte {
-	is := ctxdir.Message{Role: m.Role, Stored: m.Stored, CreatedAt: m.CreatedAt, StoredAt: m.StoredAt}
-	return usage.Digestion(&is, func() (json.RawMessage, error) { return m.Texts(ctx) })
+func digestion(ctx context.Context, m *ctxdir.Message) []byte {
+	return usage.Digestion(m, func() (json.RawMessage, error) { return m.Texts(ctx) })
 }
 
 // stretch is a part of a line that a line shows.

@@ -3,15 +3,16 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"errors"
+	"io"
+	"iter"
 	"runtime"
 	"slices"
 	"strconv"
 	"sync"
 
 	"github.com/cespare/xxhash/v2"
-	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/blob"
-	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/outline"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
@@ -24,11 +25,11 @@ const maxText = 16 << 20
 type document struct {
 	position   int64
 	id         uuid.UUID
+	sum        int64 // of the version
 	role, kind string
 	at         int64 // the message's own time, or that of its commit, nanoseconds since 1970
 	edited     bool
 	failed     bool // the message is not available
-	entry      *index.Entry
 	voice      voice
 	text       int64 // sum of all words
 	usage      []byte
@@ -40,8 +41,10 @@ type document struct {
 }
 
 // newDocument cuts a message into terms.
-func newDocument(ctx context.Context, m *loader.Message, c *cutter) *document {
-	d := &document{position: m.Position, id: m.ID, role: m.Role, kind: m.Type, edited: m.Edited, failed: m.Unavailable != nil}
+func newDocument(ctx context.Context, m *ctxdir.Message, c *cutter) *document {
+	d := &document{
+		position: m.Position, id: m.ID, sum: sumOf(m.ID, m.StoredAt), role: m.Role, kind: m.Type, edited: m.Edited, failed: m.Unavailable != nil,
+	}
 	if d.failed {
 		return d
 	}
@@ -76,12 +79,12 @@ func isResult(p transcript.Part) bool { return p.Kind == transcript.Result }
 
 // eachSearched yields the strings of a message that want accepts, each once, and then the texts of the files that it
 // attaches.
-func eachSearched(ctx context.Context, m *loader.Message, want func(name, value string) bool, yield func(t text) bool) {
+func eachSearched(ctx context.Context, m *ctxdir.Message, want func(name, value string) bool, yield func(t text) bool) {
 	eachSearchedIn(m, textsOf(ctx, m), want, yield)
 }
 
 // eachSearchedIn is eachSearched for a message with its texts. It returns the files that the message touches.
-func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, value string) bool, yield func(t text) bool) []fileMention {
+func eachSearchedIn(m *ctxdir.Message, body json.RawMessage, want func(name, value string) bool, yield func(t text) bool) []fileMention {
 	hints, more, size := false, true, 0
 	look := func(name, value string) bool {
 		hints = hints || hintsAtFile(name, value)
@@ -97,12 +100,17 @@ func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, val
 		return nil
 	}
 	w := &fileWalk{refs: refs}
-	w.payload = func(ref *blob.Ref) ([]byte, bool) {
-		if ref.Size > int64(maxText-size) {
+	w.payload = func(p *ctxdir.Payload) ([]byte, bool) {
+		if p.Size > int64(maxText-size) {
 			return nil, false
 		}
-		b, err := m.Payload(*ref)
-		return b, err == nil
+		r, size, err := m.Open(*p)
+		if err != nil {
+			return nil, false
+		}
+		b := make([]byte, min(size, p.Size))
+		_, err = io.ReadFull(r, b)
+		return b, errors.Join(err, r.Close()) == nil
 	}
 	w.text = func(pointer, content string) bool {
 		if size += len(content); more && size <= maxText {
@@ -115,25 +123,25 @@ func eachSearchedIn(m *loader.Message, body json.RawMessage, want func(name, val
 }
 
 // binaryRefs returns the payloads of a message that are not text, by pointer.
-func binaryRefs(m *loader.Message) map[string]*blob.Ref {
+func binaryRefs(m *ctxdir.Message) map[string]*ctxdir.Payload {
 	all, err := m.Payloads()
 	if err != nil {
 		return nil
 	}
-	var refs map[string]*blob.Ref
+	var refs map[string]*ctxdir.Payload
 	for i := range all {
-		if r := &all[i]; r.Encoding != "" && r.Path != "" && r.Problem == "" {
+		if p := &all[i]; p.Binary && p.Pointer != "" && p.Problem == "" {
 			if refs == nil {
-				refs = map[string]*blob.Ref{}
+				refs = map[string]*ctxdir.Payload{}
 			}
-			refs[r.Path] = r
+			refs[p.Pointer] = p
 		}
 	}
 	return refs
 }
 
 // textsOf returns a message with its texts. A text that cannot be read stays a reference.
-func textsOf(ctx context.Context, m *loader.Message) json.RawMessage {
+func textsOf(ctx context.Context, m *ctxdir.Message) json.RawMessage {
 	body, err := m.Texts(ctx)
 	if err != nil && len(body) == 0 {
 		return m.Stored
@@ -164,7 +172,6 @@ func scope(context int64) string { return textBreak + strconv.FormatInt(context,
 
 // cutting cuts messages into terms, in several goroutines, and keeps their order.
 type cutting struct {
-	entry   func(m *loader.Message) *index.Entry
 	queue   chan *cut // in order
 	work    chan *cut
 	stopped chan struct{}
@@ -174,47 +181,51 @@ type cutting struct {
 
 // cut is a message on its way.
 type cut struct {
-	m    *loader.Message
+	m    *ctxdir.Message
 	done chan *document
 }
 
 // maxCuts bounds the messages on their way.
 const maxCuts = 16
 
-func newCutting(entry func(m *loader.Message) *index.Entry) *cutting {
-	c := &cutting{entry: entry, queue: make(chan *cut, maxCuts), work: make(chan *cut, maxCuts), stopped: make(chan struct{})}
+func newCutting() *cutting {
+	c := &cutting{queue: make(chan *cut, maxCuts), work: make(chan *cut, maxCuts), stopped: make(chan struct{})}
 	c.stop = sync.OnceFunc(func() { close(c.stopped) })
 	return c
 }
 
-// run passes on what each yields, until stop.
-func (c *cutting) run(ctx context.Context, each func(yield func(m *loader.Message) bool) error) {
+// run cuts messages until stop.
+func (c *cutting) run(ctx context.Context, messages iter.Seq2[*ctxdir.Message, error]) {
 	var group sync.WaitGroup
 	for range min(runtime.GOMAXPROCS(0), 4) {
 		group.Go(func() {
 			cutter := cutters.Get().(*cutter)
 			defer cutters.Put(cutter)
 			for x := range c.work {
-				d := newDocument(ctx, x.m, cutter)
-				d.entry = c.entry(x.m)
-				x.done <- d
+				x.done <- newDocument(ctx, x.m, cutter)
 			}
 		})
 	}
-	err := each(func(m *loader.Message) bool {
+	c.err = c.queueAll(messages)
+	close(c.work)
+	group.Wait()
+	close(c.queue)
+}
+
+func (c *cutting) queueAll(messages iter.Seq2[*ctxdir.Message, error]) error {
+	for m, err := range messages {
+		if err != nil {
+			return err
+		}
 		x := &cut{m, make(chan *document, 1)}
 		select {
 		case c.queue <- x:
 			c.work <- x
-			return true
 		case <-c.stopped:
-			return false
+			return nil
 		}
-	})
-	close(c.work)
-	group.Wait()
-	c.err = err
-	close(c.queue)
+	}
+	return nil
 }
 
 // documents yields the documents in order, to the end even after stop.

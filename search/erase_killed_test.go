@@ -5,14 +5,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -77,23 +78,22 @@ func TestEraseKilled(t *testing.T) {
 func eraseAndWait(t *testing.T) {
 	s, err := ctxdir.Open(os.Getenv(eraseStore))
 	check(t, err)
-	search.Attach(s)
-	e := bridge.Engine(s)
 	wait := func() {
 		fmt.Println("stopped")
 		select {}
 	}
-	e.OnForget(func(ctx context.Context, contexts []uuid.UUID) error {
+	_, err = s.Derived("search", func(ctx context.Context, contexts []uuid.UUID) error {
 		stop := os.Getenv(eraseStop)
 		if stop == "before" {
 			wait()
 		}
-		err := search.Forget(ctx, e, contexts)
+		err := search.Forget(ctx, s, contexts)
 		if stop == "after" {
 			wait()
 		}
 		return err
 	})
+	check(t, err)
 	fmt.Println("begins")
 	_, err = s.Erase(t.Context(), uuid.MustParse(os.Getenv(eraseContext)), []uuid.UUID{uuid.MustParse(os.Getenv(eraseMessage))},
 		ctxdir.EraseOptions{Shared: true})
@@ -171,7 +171,7 @@ func afterKill(t *testing.T, dir string, erased *ctxdir.Message, in uuid.UUID, w
 	if look(); !lost || holds(t, s, tail) != "" || found(t, x, search.Query{Text: word}) != 0 {
 		t.Errorf("a second erase does not finish the first one")
 	}
-	if bridge.Engine(s).IsErasing() {
+	if _, err := os.Stat(filepath.Join(dir, "derived", "erasing")); !errors.Is(err, fs.ErrNotExist) {
 		t.Error("the note is still there")
 	}
 	return left

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"unicode/utf8"
 
-	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir"
 	"github.com/go-json-experiment/json/jsontext"
 )
 
@@ -58,8 +58,8 @@ func hintsAtFile(name, value string) bool {
 
 // fileWalk finds the files of a message.
 type fileWalk struct {
-	refs     map[string]*blob.Ref                      // the message's payloads that are not text, by pointer
-	payload  func(ref *blob.Ref) ([]byte, bool)        // reads a payload that may be text
+	refs     map[string]*ctxdir.Payload                // the message's payloads that are not text, by pointer
+	payload  func(p *ctxdir.Payload) ([]byte, bool)    // reads a payload that may be text
 	mentions []fileMention                             // in order, each once
 	text     func(pointer, content string) (more bool) // receives the text of attached files; may be nil
 	known    map[[3]string]int                         // mentions by path, access and content
@@ -71,7 +71,7 @@ type frame struct {
 	command bool   // a list of the words of a command
 	name    string // of the last member
 	pointer string // of a reference
-	ref     *blob.Ref
+	ref     *ctxdir.Payload
 	kind    string // of a block, such as "image"
 	path    string
 	at      string // pointer to the path
@@ -126,7 +126,7 @@ func (w *fileWalk) walk(message []byte, outer string) error {
 	}
 }
 
-func (w *fileWalk) refAt(d *jsontext.Decoder, outer string) *blob.Ref {
+func (w *fileWalk) refAt(d *jsontext.Decoder, outer string) *ctxdir.Payload {
 	if len(w.refs) == 0 {
 		return nil
 	}
@@ -235,7 +235,7 @@ func (w *fileWalk) end(f, outer *frame) {
 
 // payloadFile is the file whose content is a payload.
 func (w *fileWalk) payloadFile(f *frame) fileMention {
-	m := fileMention{access: Attached, mediaType: f.ref.MediaType, size: f.ref.Size, pointer: f.pointer, payload: f.ref.Sum.String()}
+	m := fileMention{access: Attached, mediaType: f.ref.MediaType, size: f.ref.Size, pointer: f.pointer, payload: f.ref.SHA256}
 	if m.mediaType == "" || isTextType(m.mediaType) {
 		if b, ok := w.payload(f.ref); ok {
 			w.content(&m, b)

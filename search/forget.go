@@ -9,37 +9,42 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/answers"
-	"github.com/ctxdir/ctxdir/internal/bridge"
-	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// Attach makes the index of a store, and the texts assembled from it, forget what is erased, purged or removed through
-// s. Without it, such an operation removes the whole index, and the next update rebuilds it. Attach does not open
-// the index.
-func Attach(s *ctxdir.Store) {
-	e := bridge.Engine(s)
-	e.OnForget(func(ctx context.Context, contexts []uuid.UUID) error {
-		return errors.Join(answers.Drop(e), forget(ctx, e, contexts))
-	})
+// maxForget bounds the wait for another process that fills the index while messages are removed for good.
+const maxForget = 10 * time.Second
+
+// Attach makes the index of a store forget what is erased, purged or removed through s. Without it, such an operation
+// removes the whole index, and the next update rebuilds it. Attach does not open the index.
+func Attach(s *ctxdir.Store) { _, _ = attach(s) } // a store that is open for reading removes nothing
+
+// attach is Attach, and returns the folder of the index.
+func attach(s *ctxdir.Store) (string, error) {
+	return s.Derived("search", func(ctx context.Context, contexts []uuid.UUID) error { return forget(ctx, s, contexts) })
+}
+
+// hasNoFile reports whether the index of a store has no file, by the error of attach.
+func hasNoFile(err error) bool {
+	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, errors.ErrUnsupported)
 }
 
 // forget removes the rows of messages, and of versions, that contexts have no more, and then the terms of all removed
 // rows from the files of the index.
-func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
-	path := filepath.Join(e.Path(), engine.DerivedFolder, File)
+func forget(ctx context.Context, s *ctxdir.Store, contexts []uuid.UUID) error {
+	info := s.Info()
+	path := filepath.Join(info.Path, answers.Derived, File)
 	if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) {
 		return nil
 	}
-	db, err := openFile(ctx, e, path)
+	db, err := openFile(ctx, info.ID, path)
 	if err != nil {
 		return err
 	}
-	w := newWriter(&Index{e: e, db: db})
-	w.until = time.Now().Add(e.Options.LockTimeout)
+	w := newWriter(&Index{store: s, dir: info.Path, db: db})
+	w.until = time.Now().Add(maxForget)
 	for _, id := range contexts {
 		if err == nil {
 			err = w.reconcile(ctx, id)
@@ -50,9 +55,6 @@ func forget(ctx context.Context, e *engine.Store, contexts []uuid.UUID) error {
 	}
 	if err == nil {
 		err = db.purge(ctx)
-	}
-	if err == nil && w.lost {
-		err = e.EndErasure(ctx)
 	}
 	w.close()
 	return errors.Join(err, db.Close())
@@ -67,8 +69,12 @@ func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	if err != nil || row == nil {
 		return w.fail(err)
 	}
-	c, err := w.x.e.Open(ctx, id)
-	if errors.Is(err, ctxfolder.ErrNotExist) {
+	// To open a context that became a legacy one would migrate it again.
+	if _, err := os.Lstat(filepath.Join(w.x.dir, id.String(), ctxfolder.MetadataFile)); errors.Is(err, fs.ErrNotExist) {
+		return w.drop(ctx, row)
+	}
+	c, err := w.x.store.Open(ctx, id)
+	if errors.Is(err, ctxdir.ErrNotExist) {
 		return w.drop(ctx, row)
 	}
 	if err != nil {
@@ -77,9 +83,6 @@ func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 	defer c.Close()
 	s, err := w.newSync(ctx, c)
 	if err == nil {
-		err = s.describe()
-	}
-	if err == nil {
 		err = s.removeStale(ctx)
 	}
 	return err
@@ -87,27 +90,29 @@ func (w *writer) reconcile(ctx context.Context, id uuid.UUID) error {
 
 // removeStale removes the rows of other versions than the current ones.
 func (s *contextSync) removeStale(ctx context.Context) error {
-	for _, span := range s.spans {
-		rows, err := s.rows(span.Line)
+	stale := map[uuid.UUID]rowSums{}
+	for line := range s.lines {
+		rows, err := s.rows(line)
 		if err != nil {
 			return err
 		}
-		for entries, err := range s.c.Index.Pages(ctx, span.Line, span.From, span.To) {
-			if err != nil {
-				return err
-			}
-			for i := range entries {
-				e := &entries[i]
-				if row, ok := rows[e.Position]; ok && e.Gone == archive.Here && row.sum == int64(e.Sum) {
-					delete(rows, e.Position)
-				}
-			}
+		stale[line] = rows
+	}
+	_, rows := s.c.Changes(ctx, "")
+	for r, err := range rows {
+		if err != nil {
+			return err
 		}
+		if row, ok := stale[r.Line][r.Position]; ok && !r.Gone && row.sum == sumOf(r.ID, r.StoredAt) {
+			delete(stale[r.Line], r.Position)
+		}
+	}
+	for _, rows := range stale {
 		for _, row := range rows {
 			if err := s.w.remove(row.n); err != nil {
 				return err
 			}
 		}
 	}
-	return nil
+	return s.describe()
 }

@@ -11,10 +11,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/bridge"
-	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/message"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
@@ -69,7 +66,7 @@ func Grep(ctx context.Context, s *ctxdir.Store, expression *regexp.Regexp, o Gre
 		}
 		for _, id := range ids {
 			more := true
-			err := bridge.Engine(s).Use(ctx, id, func(c *engine.Context) error {
+			err := s.Use(ctx, id, func(c *ctxdir.Context) error {
 				return g.context(ctx, c, func(m Match) bool {
 					more = yield(m, nil)
 					return more
@@ -89,40 +86,51 @@ type grep struct {
 	talk       bool // without records of bookkeeping
 }
 
-func (g *grep) context(ctx context.Context, c *engine.Context, yield func(Match) bool) error {
-	m := c.Current()
-	names := namesOf(m)
-	spans, err := c.Spans(m)
+func (g *grep) context(ctx context.Context, c *ctxdir.Context, yield func(Match) bool) error {
+	branches, err := c.Branches(ctx)
 	if err != nil {
 		return err
 	}
-	slices.SortStableFunc(spans, func(a, b loader.Span) int { return cmp.Compare(a.From, b.From) })
-	for _, span := range spans {
-		err := c.Loader.Each(ctx, []loader.Span{span}, loader.Plainly, func(m *loader.Message) bool {
-			if m.Unavailable != nil || g.talk && message.IsBookkeeping(m.Role) || !g.maybe(m) {
-				return true
-			}
-			branches := names.showing(m.Line, m.Position)
-			if len(branches) == 0 || g.branch != "" && !slices.Contains(branches, g.branch) {
-				return true
-			}
-			return g.message(ctx, m, Match{
-				Context: c.ID(), Title: names.Title, Labels: names.Labels, Branches: branches, Position: m.Position, ID: m.ID,
-			}, yield)
-		})
+	names, _ := namesOf(c.Metadata())
+	// Each message is one of the messages that a branch does not share with an earlier one.
+	slices.SortStableFunc(branches, func(a, b ctxdir.BranchInfo) int { return cmp.Compare(a.Shared, b.Shared) })
+	for _, is := range branches {
+		b, err := c.Branch(is.Line.String()) // the branch may be renamed meanwhile
 		if err != nil {
 			return err
+		}
+		for m, err := range b.Messages(ctx, is.Shared, ctxdir.End) {
+			if err != nil {
+				return err
+			}
+			if m.Unavailable != nil || g.talk && message.IsBookkeeping(m.Role) || !g.maybe(m) {
+				continue
+			}
+			shown := names.showing(m.Line, m.Position)
+			if len(shown) == 0 || g.branch != "" && !slices.Contains(shown, g.branch) {
+				continue
+			}
+			if !g.message(ctx, m, Match{
+				Context: c.ID(), Title: names.Title, Labels: names.Labels, Branches: shown, Position: m.Position, ID: m.ID,
+			}, yield) {
+				return nil
+			}
 		}
 	}
 	return nil
 }
 
 // maybe reports whether a message may contain the required text.
-func (g *grep) maybe(m *loader.Message) bool {
-	if g.required == nil || m.HasPayloads() || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`)) {
+func (g *grep) maybe(m *ctxdir.Message) bool {
+	if g.required == nil || bytes.Contains(m.Stored, g.required) || bytes.Contains(m.Stored, []byte(`\u00`)) {
 		return true
 	}
-	return slices.ContainsFunc(mediaHints, func(hint []byte) bool { return bytes.Contains(m.Stored, hint) })
+	return slices.ContainsFunc(mediaHints, func(hint []byte) bool { return bytes.Contains(m.Stored, hint) }) || hasPayloads(m)
+}
+
+func hasPayloads(m *ctxdir.Message) bool {
+	all, err := m.Payloads()
+	return err != nil || len(all) > 0
 }
 
 // mediaHints are in every message that has a file in base64.
@@ -130,7 +138,7 @@ var mediaHints = [][]byte{[]byte("edia_type"), []byte("ediaType"), []byte("mime"
 
 func isAny(string, string) bool { return true }
 
-func (g *grep) message(ctx context.Context, from *loader.Message, m Match, yield func(Match) bool) bool {
+func (g *grep) message(ctx context.Context, from *ctxdir.Message, m Match, yield func(Match) bool) bool {
 	more := true
 	eachSearched(ctx, from, isAny, func(t text) bool {
 		if g.required != nil && !strings.Contains(t.value, string(g.required)) {

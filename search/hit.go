@@ -10,8 +10,7 @@ import (
 	"unicode"
 	"unicode/utf8"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/loader"
+	"github.com/ctxdir/ctxdir"
 )
 
 // hitResult is the result of reading the message of a row.
@@ -35,13 +34,13 @@ func (s *searching) hits(ctx context.Context, rows []found) []hitResult {
 // hit reads the message of a row. ok is false if the message is gone or, when it changed since the last update, has
 // none of the words any more.
 func (s *searching) hit(ctx context.Context, f *found) (h Hit, ok bool, err error) {
-	var m *loader.Message
+	var m *ctxdir.Message
 	var current bool
-	err = s.x.e.Use(ctx, f.place.context, func(c *engine.Context) (err error) {
+	err = s.x.store.Use(ctx, f.place.context, func(c *ctxdir.Context) (err error) {
 		m, current, err = readMessage(ctx, c, f)
 		return err
 	})
-	if errors.Is(err, engine.ErrNotExist) || errors.Is(err, engine.ErrGone) {
+	if errors.Is(err, ctxdir.ErrNotExist) {
 		return h, false, nil
 	}
 	if err != nil || m == nil || m.Unavailable != nil {
@@ -59,18 +58,17 @@ func (s *searching) hit(ctx context.Context, f *found) (h Hit, ok bool, err erro
 }
 
 // readMessage reads the message of a row, nil if the store has none. current says that it is the version of the row.
-func readMessage(ctx context.Context, c *engine.Context, f *found) (m *loader.Message, current bool, err error) {
-	l, ok := c.Current().Line(f.place.line)
-	if !ok {
-		return nil, false, nil
-	}
-	entries, err := c.Index.Entries(l.ID, f.position, f.position+1)
-	if err != nil || len(entries) == 0 || entries[0].ID != f.id {
+func readMessage(ctx context.Context, c *ctxdir.Context, f *found) (m *ctxdir.Message, current bool, err error) {
+	line, err := c.Branch(f.place.line.String())
+	if err != nil {
 		return nil, false, err
 	}
-	e := &entries[0]
-	m, err = c.Loader.Load(ctx, loader.Span{Line: l.ID, Folder: l.Folder, From: f.position, To: f.position + 1}, e)
-	return m, err == nil && int64(e.Sum) == f.sum && !m.Edited, err
+	all, err := line.Range(ctx, f.position, f.position+1)
+	if err != nil || len(all) == 0 || all[0].ID != f.id {
+		return nil, false, err
+	}
+	m = all[0]
+	return m, sumOf(m.ID, m.StoredAt) == f.sum && !m.Edited, nil
 }
 
 // mark is a word of a text that a term matches.
@@ -81,7 +79,7 @@ type mark struct {
 
 // snippet sets pointer, snippet and marks of a hit: the place in the text that has most of the terms. It reports
 // whether there is one.
-func (s *searching) snippet(ctx context.Context, m *loader.Message, h *Hit) bool {
+func (s *searching) snippet(ctx context.Context, m *ctxdir.Message, h *Hit) bool {
 	var terms []term
 	for _, c := range s.parsed.all {
 		if !c.not {

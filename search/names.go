@@ -7,7 +7,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
@@ -32,17 +32,32 @@ type lineage struct {
 	Base   int64     `json:"base,omitempty"`
 }
 
-func namesOf(m *engine.Metadata) *names {
-	n := &names{Title: m.Title, Kind: m.Kind, Labels: m.Labels.Texts()}
-	for i := range m.Branches {
-		b := &m.Branches[i]
-		n.Branches = append(n.Branches, branchName{b.Name, b.Line, b.Extra.Text("kind")})
+// metadataLine is a line in metadata.json: see docs/FORMAT.md.
+type metadataLine struct {
+	lineage
+	Folder   string `json:"folder"`
+	Archived int64  `json:"archived"` // messages before this position have no files
+}
+
+func namesOf(m *ctxdir.Metadata) (*names, []metadataLine) {
+	n := &names{Title: m.Title, Kind: m.Kind, Labels: m.Labels}
+	var is struct {
+		Branches []struct {
+			Name string    `json:"name"`
+			Line uuid.UUID `json:"line"`
+			Kind any       `json:"kind"` // text, if it is a kind
+		} `json:"branches"`
+		Lines []metadataLine `json:"lines"`
 	}
-	for i := range m.Lines {
-		l := &m.Lines[i]
-		n.Lines = append(n.Lines, lineage{l.ID, l.Parent, l.Base})
+	_ = json.Unmarshal(m.Raw, &is) // the metadata was read, so it is valid
+	for _, b := range is.Branches {
+		kind, _ := b.Kind.(string)
+		n.Branches = append(n.Branches, branchName{b.Name, b.Line, kind})
 	}
-	return n
+	for i := range is.Lines {
+		n.Lines = append(n.Lines, is.Lines[i].lineage)
+	}
+	return n, is.Lines
 }
 
 // kindOf returns the kind that branches have in common, empty for none.

@@ -23,13 +23,12 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/answers"
-	"github.com/ctxdir/ctxdir/internal/bridge"
-	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
 // Index is the open search index of a store. Several goroutines may use it, and several processes may open it.
 type Index struct {
-	e     *engine.Store
+	store *ctxdir.Store
+	dir   string     // of the store
 	mu    sync.Mutex // held by an update, and to open the file
 	db    *database
 	names *directory
@@ -41,7 +40,7 @@ type Index struct {
 // the index before the store.
 func Open(ctx context.Context, s *ctxdir.Store) (*Index, error) {
 	Attach(s)
-	x := &Index{e: bridge.Engine(s)}
+	x := &Index{store: s, dir: s.Info().Path}
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if err := x.reopen(ctx); err != nil {
@@ -103,11 +102,21 @@ func (x *Index) Check(ctx context.Context) error {
 func (x *Index) Rebuild(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
-	return errors.Join(answers.Drop(x.e), x.rebuild(ctx))
+	_, err := attach(x.store)
+	if err == nil {
+		err = answers.Drop(x.dir)
+	}
+	if hasNoFile(err) {
+		err = nil
+	}
+	return errors.Join(err, x.rebuild(ctx))
 }
 
 // Drop removes the index of a store, and the texts assembled from it. No program needs it; the next [Open] makes an empty one.
 func Drop(s *ctxdir.Store) error {
-	e := bridge.Engine(s)
-	return errors.Join(answers.Drop(e), removeFiles(filepath.Join(e.Path(), engine.DerivedFolder, File)))
+	folder, err := attach(s)
+	if err != nil {
+		return err
+	}
+	return errors.Join(answers.Drop(s.Info().Path), removeFiles(filepath.Join(folder, File)))
 }

@@ -2,30 +2,29 @@ package search
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io/fs"
-	"slices"
+	"iter"
+	"os"
+	"path/filepath"
+	"time"
 
-	"github.com/ctxdir/ctxdir/archive"
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/journal"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
 // contextSync brings the rows of one open context up to date.
 type contextSync struct {
-	w     *writer
-	c     *engine.Context
-	m     *engine.Metadata
-	row   *contextRow
-	spans []loader.Span         // what the store has
-	lines map[uuid.UUID]int64   // the numbers of lines
-	old   map[uuid.UUID]rowSums // of lines that are compared as a whole
-	edits bool                  // files may differ from the commit although the message does not
+	w       *writer
+	c       *ctxdir.Context
+	row     *contextRow
+	folders map[uuid.UUID]string  // of the lines that the store has
+	lines   map[uuid.UUID]int64   // the numbers of lines
+	old     map[uuid.UUID]rowSums // of lines that are compared as a whole
+	edits   edits                 // read again
 }
 
 // rowSums are the rows of a line, by position.
@@ -36,116 +35,138 @@ type rowSum struct {
 	sum, edited int64
 }
 
-// positions are messages to read, for each line.
-type positions map[uuid.UUID]*index.Spans
-
-func (p positions) add(line uuid.UUID, position int64) {
-	if p[line] == nil {
-		p[line] = &index.Spans{}
-	}
-	p[line].Add(position)
+// sumOf returns the sum that stands for a version of a message: a later version has a later time.
+func sumOf(id uuid.UUID, storedAt time.Time) int64 {
+	b := binary.LittleEndian.AppendUint64(id[:], uint64(storedAt.UnixMicro()))
+	return int64(xxhash.Sum64(b))
 }
 
+// positions are messages to read, for each line.
+type positions map[uuid.UUID][]span
+
+// span is the range of positions [from, to).
+type span struct{ from, to int64 }
+
+func (p positions) add(line uuid.UUID, position int64) {
+	spans := p[line]
+	if n := len(spans); n > 0 && spans[n-1].to == position {
+		spans[n-1].to++
+		return
+	}
+	p[line] = append(spans, span{position, position + 1})
+}
+
+// edits are messages that were edited by hand, by line and position, with the times of their files.
+type edits map[uuid.UUID]map[int64]int64
+
 // syncOpen brings an open context up to date, and reads the messages again that were edited by hand.
-func (w *writer) syncOpen(ctx context.Context, c *engine.Context, edited positions) error {
-	state := c.State()
-	if err := c.Refresh(ctx); err != nil {
-		return err
-	}
-	at, err := c.Index.At()
-	if err != nil {
-		return err
-	}
+func (w *writer) syncOpen(ctx context.Context, c *ctxdir.Context, edited edits) error {
 	s, err := w.newSync(ctx, c)
 	if err != nil {
 		return err
 	}
-	s.edits = edited != nil
+	s.edits = edited
+	since, changed := "", w.changed
+	if s.row.complete && (!w.whole || edited != nil) {
+		since = s.row.state
+	}
+	state, rows := c.Changes(ctx, since)
 	if err := s.describe(); err != nil {
 		return err
 	}
-	due := edited
-	whole := !s.row.complete || w.whole && edited == nil
-	if !whole && s.row.at != at {
-		due, err = s.committed(due)
-		whole = errors.Is(err, index.ErrGap)
-		if err != nil && !whole {
-			return err
+	var due positions
+	if since != "" {
+		due, err = s.committed(rows)
+		if errors.Is(err, ctxdir.ErrNotExist) {
+			since = ""
+			state, rows = c.Changes(ctx, "")
 		}
 	}
-	if whole {
-		if due, err = s.differing(ctx); err != nil {
-			return err
+	if since == "" {
+		due, err = s.differing(rows)
+	}
+	if err != nil {
+		return err
+	}
+	for line, all := range edited {
+		for position := range all {
+			due.add(line, position)
 		}
 	}
 	if err := s.read(ctx, due); err != nil {
 		return err
 	}
-	if s.row.complete && s.row.at == at && s.row.state == state {
-		return nil
+	if since != "" && s.row.state == state {
+		state = ""
 	}
-	b, err := json.Marshal(state)
-	if err == nil {
-		_, err = w.exec("UPDATE contexts SET seq = ?, chain = ?, state = ? WHERE n = ?", int64(at.Seq), int64(at.Chain), b, s.row.n)
+	return s.complete(state, since == "" || w.changed != changed)
+}
+
+// complete notes that the rows of the context are those of a state, unless that is empty.
+func (s *contextSync) complete(state string, changed bool) (err error) {
+	switch {
+	case state != "":
+		_, err = s.w.exec("UPDATE contexts SET state = ?, changes = changes + ? WHERE n = ?", state, changed, s.row.n)
+	case changed:
+		_, err = s.w.exec("UPDATE contexts SET changes = changes + 1 WHERE n = ?", s.row.n)
 	}
 	return err
 }
 
-func (w *writer) newSync(ctx context.Context, c *engine.Context) (s *contextSync, err error) {
+func (w *writer) newSync(ctx context.Context, c *ctxdir.Context) (s *contextSync, err error) {
 	id := c.ID()
-	s = &contextSync{w: w, c: c, m: c.Current(), lines: map[uuid.UUID]int64{}, old: map[uuid.UUID]rowSums{}}
+	s = &contextSync{w: w, c: c, lines: map[uuid.UUID]int64{}, old: map[uuid.UUID]rowSums{}}
 	if s.row, err = rowOf(ctx, w.tx, id); err != nil {
 		return nil, w.fail(err)
 	}
 	if s.row == nil {
 		s.row = &contextRow{id: id}
-		if s.row.n, err = w.exec("INSERT INTO contexts (id, seq, chain, names) VALUES (?, 0, 0, '')", id[:]); err != nil {
-			return nil, err
-		}
-	}
-	s.spans, err = c.Spans(s.m)
-	return s, err
-}
-
-// describe writes the names of the context if they changed, and removes the messages that the store has no more.
-func (s *contextSync) describe() error {
-	names, err := json.Marshal(namesOf(s.m))
-	if err != nil {
-		return err
-	}
-	if string(names) != s.row.names {
-		if _, err = s.w.exec("UPDATE contexts SET names = ? WHERE n = ?", string(names), s.row.n); err == nil {
-			err = s.w.renamed()
-		}
-		if err != nil {
-			return err
-		}
+		s.row.n, err = w.exec("INSERT INTO contexts (id, names, metadata, changes) VALUES (?, '', 0, 0)", id[:])
+		return s, err
 	}
 	rows, err := s.w.tx.Query("SELECT n, id FROM lines WHERE context = ?", s.row.n)
 	if err != nil {
-		return s.w.fail(err)
+		return nil, s.w.fail(err)
 	}
+	defer rows.Close()
 	for rows.Next() {
 		var n int64
 		var id []byte
 		if err := rows.Scan(&n, &id); err != nil {
-			return s.w.fail(errors.Join(err, rows.Close()))
+			return nil, s.w.fail(err)
 		}
 		s.lines[uuid.UUID(id)] = n
 	}
-	if err := errors.Join(rows.Err(), rows.Close()); err != nil {
-		return s.w.fail(err)
+	return s, s.w.fail(rows.Err())
+}
+
+// describe writes the names of the context if the metadata changed, and removes the lines that the store has no more.
+func (s *contextSync) describe() error {
+	m := s.c.Metadata()
+	n, lines := namesOf(m)
+	s.folders = make(map[uuid.UUID]string, len(lines))
+	for i := range lines {
+		s.folders[lines[i].ID] = lines[i].Folder
 	}
 	for id, n := range s.lines {
-		end := int64(0)
-		if i := slices.IndexFunc(s.spans, func(p loader.Span) bool { return p.Line == id }); i >= 0 {
-			end = s.spans[i].To
-		}
-		if err := s.w.cut(n, end); err != nil {
-			return err
+		if _, ok := s.folders[id]; !ok {
+			if err := s.w.cut(n, 0); err != nil {
+				return err
+			}
 		}
 	}
-	return nil
+	sum := int64(xxhash.Sum64(m.Raw))
+	if sum == s.row.metadata && s.row.names != "" {
+		return nil
+	}
+	names, err := json.Marshal(n)
+	if err == nil {
+		_, err = s.w.exec("UPDATE contexts SET names = ?, metadata = ?, changes = changes + 1 WHERE n = ?", string(names), sum, s.row.n)
+	}
+	if err == nil && string(names) != s.row.names {
+		err = s.w.renamed()
+	}
+	return err
 }
 
 // line returns the number of a line.
@@ -159,50 +180,41 @@ func (s *contextSync) line(id uuid.UUID) (n int64, err error) {
 	return n, err
 }
 
-// committed returns the messages that were committed since the rows were complete. It fails with [index.ErrGap] if the
-// history does not tell, or tells of an erasure: rows may then be of what is erased.
-func (s *contextSync) committed(due positions) (positions, error) {
-	t, err := s.c.Index.Resume(s.row.at)
-	if err != nil {
-		return nil, err
-	}
-	defer t.Close()
-	if due == nil {
-		due = positions{}
-	}
-	for {
-		rec, ok, err := t.Next()
-		if err != nil || !ok {
-			return due, err
-		}
-		switch {
-		case rec.Kind == journal.Erase:
-			return due, index.ErrGap
-		case rec.Entry != nil:
-			due.add(rec.Entry.Line, rec.Entry.Position)
-		}
-	}
-}
-
-// differing compares all rows with the store, and returns the messages whose rows are missing or of another version.
-func (s *contextSync) differing(ctx context.Context) (positions, error) {
+// committed returns the messages that were committed since the rows were complete.
+func (s *contextSync) committed(rows iter.Seq2[ctxdir.Row, error]) (positions, error) {
 	due := positions{}
-	for _, span := range s.spans {
-		rows, err := s.rows(span.Line)
+	for r, err := range rows {
 		if err != nil {
 			return nil, err
 		}
-		s.old[span.Line] = rows
-		for entries, err := range s.c.Index.Pages(ctx, span.Line, span.From, span.To) {
-			if err != nil {
+		due.add(r.Line, r.Position)
+	}
+	return due, nil
+}
+
+// differing compares all rows with the store, and returns the messages whose rows are missing or of another version. It
+// removes the rows of messages that the store has no more.
+func (s *contextSync) differing(rows iter.Seq2[ctxdir.Row, error]) (positions, error) {
+	due, ends := positions{}, map[uuid.UUID]int64{}
+	for r, err := range rows {
+		if err != nil {
+			return nil, err
+		}
+		known, ok := s.old[r.Line]
+		if !ok {
+			if known, err = s.rows(r.Line); err != nil {
 				return nil, err
 			}
-			for i := range entries {
-				e := &entries[i]
-				if row, ok := rows[e.Position]; ok != (e.Gone == archive.Here) || ok && row.sum != int64(e.Sum) {
-					due.add(span.Line, e.Position)
-				}
-			}
+			s.old[r.Line] = known
+		}
+		if row, ok := known[r.Position]; ok == r.Gone || ok && row.sum != sumOf(r.ID, r.StoredAt) {
+			due.add(r.Line, r.Position)
+		}
+		ends[r.Line] = r.Position + 1
+	}
+	for id, n := range s.lines {
+		if err := s.w.cut(n, ends[id]); err != nil {
+			return nil, err
 		}
 	}
 	return due, nil
@@ -233,21 +245,16 @@ func (s *contextSync) rows(id uuid.UUID) (rowSums, error) {
 
 // read reads messages, and writes their rows.
 func (s *contextSync) read(ctx context.Context, due positions) error {
-	for _, span := range s.spans {
-		spans := due[span.Line]
-		if spans == nil {
+	for id, spans := range due {
+		if _, ok := s.folders[id]; !ok {
 			continue
 		}
-		line, err := s.line(span.Line)
+		line, err := s.line(id)
 		if err != nil {
 			return err
 		}
-		for _, p := range *spans {
-			from, to := max(p.From, span.From), min(p.To, span.To)
-			if from >= to {
-				continue
-			}
-			if err := s.readSpan(ctx, line, loader.Span{Line: span.Line, Folder: span.Folder, From: from, To: to}); err != nil {
+		for _, p := range spans {
+			if err := s.readSpan(ctx, id, line, p); err != nil {
 				return err
 			}
 		}
@@ -255,31 +262,23 @@ func (s *contextSync) read(ctx context.Context, due positions) error {
 	return nil
 }
 
-// readSpan reads the messages of a span in parts that fit into a transaction.
-func (s *contextSync) readSpan(ctx context.Context, line int64, span loader.Span) error {
-	for from := span.From; from < span.To; from += maxRows {
+// readSpan reads messages of a line in parts that fit into a transaction.
+func (s *contextSync) readSpan(ctx context.Context, id uuid.UUID, line int64, p span) error {
+	messages, err := s.c.Branch(id.String())
+	if err != nil {
+		return err
+	}
+	for from := p.from; from < p.to; from += maxRows {
 		if s.w.isFull() {
 			if err := s.pause(ctx); err != nil {
 				return err
 			}
 		}
-		part := span
-		part.From, part.To = from, min(from+maxRows, span.To)
-		entries, err := s.c.Index.Entries(part.Line, part.From, part.To)
-		if err != nil {
-			return err
-		}
-		at := make(map[int64]*index.Entry, len(entries))
-		for i := range entries {
-			at[entries[i].Position] = &entries[i]
-		}
-		cut := newCutting(func(m *loader.Message) *index.Entry { return at[m.Position] })
-		go cut.run(ctx, func(yield func(m *loader.Message) bool) error {
-			return s.c.Loader.Each(ctx, []loader.Span{part}, loader.Plainly, yield)
-		})
+		cut := newCutting()
+		go cut.run(ctx, messages.Messages(ctx, from, min(from+maxRows, p.to)))
 		for d := range cut.documents() {
 			if err == nil {
-				err = s.write(line, part, d)
+				err = s.write(line, id, d)
 			}
 			if err != nil {
 				cut.stop()
@@ -324,16 +323,16 @@ func (s *contextSync) pause(ctx context.Context) error {
 var errOvertaken = errors.New("another process updates the search index")
 
 // write writes the row of a message, or removes it if the message is not available.
-func (s *contextSync) write(line int64, span loader.Span, d *document) error {
-	if err := s.removeOld(line, span.Line, d.position); err != nil {
+func (s *contextSync) write(line int64, id uuid.UUID, d *document) error {
+	if err := s.removeOld(line, id, d.position); err != nil {
 		return err
 	}
-	if d.entry == nil || d.entry.Gone != archive.Here || d.failed {
+	if d.failed {
 		return s.w.lose()
 	}
-	edited := int64(0)
-	if d.edited || s.edits {
-		edited = s.editTime(span.Folder, d.entry)
+	edited, ok := s.edits[id][d.position]
+	if !ok && d.edited {
+		edited = s.editTime(id, d.id)
 	}
 	w := s.w
 	w.rows++
@@ -341,7 +340,7 @@ func (s *contextSync) write(line int64, span loader.Span, d *document) error {
 	o := &d.note
 	n, err := w.exec("INSERT INTO messages (line, position, id, sum, edited, at, role, type, voice, text, usage, "+
 		"marks, calls, failed, added, removed, begins) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-		line, d.position, d.id[:], int64(d.entry.Sum), edited, d.at, d.role, d.kind, d.voice, d.text, d.usage,
+		line, d.position, d.id[:], d.sum, edited, d.at, d.role, d.kind, d.voice, d.text, d.usage,
 		int64(o.Marks), packCalls(&o.Calls), o.Failed, o.Added, o.Removed, o.Text)
 	if err == nil {
 		_, err = w.exec("INSERT INTO terms (rowid, said, rest, said_stems, rest_stems, scope) VALUES (?, ?, ?, ?, ?, ?)",
@@ -372,17 +371,11 @@ func (s *contextSync) removeOld(line int64, id uuid.UUID, position int64) error 
 	return err
 }
 
-// editTime returns the time of a message's file, 0 if the file is as it was committed.
-func (s *contextSync) editTime(folder string, e *index.Entry) int64 {
-	info, err := s.c.Dir.StatMessage(folder, e.ID)
+// editTime returns the time of the file of an edited message, 0 if the file is gone.
+func (s *contextSync) editTime(line, id uuid.UUID) int64 {
+	path := filepath.Join(s.w.x.dir, s.c.ID().String(), ctxfolder.Messages, s.folders[line], ctxfolder.MessageFile(id))
+	info, err := os.Lstat(path)
 	if err != nil {
-		return 0
-	}
-	return editTime(info, e)
-}
-
-func editTime(info fs.FileInfo, e *index.Entry) int64 {
-	if info == nil || ctxfolder.Untouched(info, e.Size, e.StoredAt()) {
 		return 0
 	}
 	return info.ModTime().UnixNano()

@@ -3,12 +3,12 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
+	"maps"
+	"slices"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
@@ -40,25 +40,22 @@ const (
 type contextRow struct {
 	n        int64
 	id       uuid.UUID
-	at       journal.Position
-	state    engine.ContextState
-	complete bool // the rows are those of the commit at
+	state    string
+	complete bool // the rows are those of the state
 	names    string
+	metadata int64
 }
 
-const contextColumns = "n, id, seq, chain, state, names"
+const contextColumns = "n, id, state, names, metadata"
 
 func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
-	var id, state []byte
-	var seq, chain int64
-	if err := row.Scan(&r.n, &id, &seq, &chain, &state, &r.names); err != nil {
+	var id []byte
+	var state sql.NullString
+	if err := row.Scan(&r.n, &id, &state, &r.names, &r.metadata); err != nil {
 		return err
 	}
-	r.at, r.complete = journal.Position{Seq: uint64(seq), Chain: uint64(chain)}, state != nil
+	r.state, r.complete = state.String, state.Valid
 	copy(r.id[:], id)
-	if state != nil {
-		return json.Unmarshal(state, &r.state)
-	}
 	return nil
 }
 
@@ -83,7 +80,7 @@ func (x *Index) Update(ctx context.Context, o UpdateOptions) (done UpdateResult,
 
 // reopen opens the index again if another process replaced it. The caller holds mu.
 func (x *Index) reopen(ctx context.Context) error {
-	if err := x.e.FinishErasure(); err != nil {
+	if _, err := attach(x.store); err != nil && !hasNoFile(err) {
 		return err
 	}
 	if x.db != nil && !x.db.moved() {
@@ -93,12 +90,12 @@ func (x *Index) reopen(ctx context.Context) error {
 		_ = x.db.Close()
 		x.db = nil
 	}
-	db, err := openDatabase(ctx, x.e)
+	db, err := openDatabase(ctx, x.store)
 	if err != nil {
 		return err
 	}
 	x.db, x.names = db, nil
-	return nil
+	return db.forgetLost(ctx)
 }
 
 // rebuild begins with an empty index. The caller holds mu.
@@ -127,19 +124,19 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 	if err != nil {
 		return done, err
 	}
-	states := make(map[uuid.UUID]*engine.ContextState, len(known))
+	states := make(map[uuid.UUID]string, len(known))
 	for id, row := range known {
 		if row.complete && !o.Whole {
-			states[id] = &row.state
+			states[id] = row.state
 		}
 	}
-	changed, err := x.e.Changes(ctx, states)
+	changed, err := x.store.Changed(ctx, states)
 	if err != nil {
 		return done, err
 	}
-	var due, there []uuid.UUID
+	var due []uuid.UUID
 	for id, is := range changed {
-		if there = append(there, id); is {
+		if is {
 			due = append(due, id)
 		}
 	}
@@ -157,24 +154,23 @@ func (x *Index) updateOnce(ctx context.Context, o UpdateOptions) (done UpdateRes
 		return done, err
 	}
 	if done.Behind == 0 || o.Whole {
-		if err := w.verify(ctx, there, o.Whole); err != nil {
+		if err := w.verify(ctx, slices.Collect(maps.Keys(changed)), o.Whole); err != nil {
 			return done, err
 		}
 	}
-	done.Messages = w.changed
-	if err := w.commit(); err != nil {
-		return done, err
-	}
-	return done, w.forgetLost(ctx)
+	return done, w.end(ctx, &done)
 }
 
-// forgetLost removes the terms of the rows that were removed because the store has lost their messages. If another
-// process is reading the index, the note stays, and the next update rebuilds the index.
-func (w *writer) forgetLost(ctx context.Context) error {
-	if !w.lost || w.x.db.purge(ctx) != nil {
-		return nil
+// end commits what an update did.
+func (w *writer) end(ctx context.Context, done *UpdateResult) error {
+	done.Messages = w.changed
+	if err := w.commit(); err != nil {
+		return err
 	}
-	return w.x.e.EndErasure(ctx)
+	if w.x.db.lost {
+		return w.x.db.forgetLost(ctx)
+	}
+	return nil
 }
 
 func (w *writer) bound(o UpdateOptions) {
@@ -192,8 +188,14 @@ func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateRes
 		if err != nil {
 			return done, err
 		}
-		if row != nil && row.complete && !o.Whole && x.e.IsCurrent(id, &row.state) {
-			continue
+		if row != nil && row.complete && !o.Whole {
+			changed, err := x.store.Changed(ctx, map[uuid.UUID]string{id: row.state}, id)
+			if err != nil {
+				return done, err
+			}
+			if !changed[id] {
+				continue
+			}
 		}
 		known[id], due = row, append(due, id)
 	}
@@ -211,11 +213,7 @@ func (x *Index) updateSome(ctx context.Context, o UpdateOptions) (done UpdateRes
 			return done, err
 		}
 	}
-	done.Messages = w.changed
-	if err := w.commit(); err != nil {
-		return done, err
-	}
-	return done, w.forgetLost(ctx)
+	return done, w.end(ctx, &done)
 }
 
 // UpdateContext brings one context up to date: Update for a program that knows what changed.
@@ -243,7 +241,7 @@ func (w *writer) syncAll(
 			return done, nil
 		}
 		switch {
-		case errors.Is(err, engine.ErrNotExist), errors.Is(err, engine.ErrGone):
+		case errors.Is(err, ctxdir.ErrNotExist):
 			err = w.dropID(ctx, id) // it was removed meanwhile
 		case err != nil && ctx.Err() == nil && !w.failed:
 			done.Problem = errors.Join(done.Problem, err)
@@ -281,18 +279,20 @@ func (x *Index) contexts(ctx context.Context) (map[uuid.UUID]*contextRow, error)
 // behind counts the commits of contexts that the index does not have.
 func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID]*contextRow) (n int64) {
 	for _, id := range ids {
-		var at journal.Position
-		err := x.e.Use(ctx, id, func(c *engine.Context) (err error) {
-			at, err = c.Index.At()
-			return err
+		commits := int64(0)
+		_ = x.store.Use(ctx, id, func(c *ctxdir.Context) error { // the next update reports the error
+			row := known[id]
+			if row == nil || !row.complete {
+				commits = int64(c.Summary().Sequence)
+				return nil
+			}
+			_, rows := c.Changes(ctx, row.state)
+			for range rows {
+				commits++
+			}
+			return nil
 		})
-		seq := at.Seq
-		if row := known[id]; err == nil && row != nil && row.complete && seq >= row.at.Seq {
-			seq -= row.at.Seq
-		} else if err != nil {
-			seq = 1
-		}
-		n += int64(seq)
+		n += max(commits, 1)
 	}
 	return n
 }

@@ -7,7 +7,7 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
@@ -24,8 +24,7 @@ type writer struct {
 	until   time.Time // wait for other processes until then; zero for no limit
 	looked  int       // files compared in search of edits by hand; see editsBudget
 	whole   bool      // compare all rows of a context with the store
-	lost    bool      // rows of messages that the store has no more were removed
-	release func()    // the lock on collections, if lost is set
+	lost    bool      // the transaction removes rows of messages that the store has no more
 	failed  bool      // the index failed, not a context
 }
 
@@ -59,7 +58,7 @@ func (w *writer) begin(ctx context.Context) (err error) {
 			return w.fail(fmt.Errorf("search index: %w", err))
 		}
 	}
-	w.stmts, w.rows, w.began = map[string]*sql.Stmt{}, 0, time.Now()
+	w.stmts, w.rows, w.lost, w.began = map[string]*sql.Stmt{}, 0, false, time.Now()
 	return nil
 }
 
@@ -77,10 +76,6 @@ func (w *writer) close() {
 	if w.tx != nil {
 		_ = w.tx.Rollback()
 		w.tx = nil
-	}
-	if w.release != nil {
-		w.release()
-		w.release = nil
 	}
 }
 
@@ -181,18 +176,15 @@ func (w *writer) cut(line, from int64) error {
 	return err
 }
 
-// lose notes that the transaction removes rows of messages that the store has no more, so that their terms go, too. If
-// another process removes messages for good at the moment, it sees to that.
+// lose notes that the transaction removes rows of messages that the store has no more, so that their terms go, too: see
+// [database.forgetLost].
 func (w *writer) lose() error {
 	if w.lost {
 		return nil
 	}
-	release, ok, err := w.x.e.TryLockCollection()
-	if err != nil || !ok {
-		return err
-	}
-	w.lost, w.release = true, release
-	return w.x.e.BeginErasure()
+	w.lost, w.x.db.lost = true, true
+	_, err := w.exec("UPDATE about SET lost = lost + 1")
+	return err
 }
 
 // remove removes a message.
@@ -220,7 +212,7 @@ func (w *writer) sync(ctx context.Context, id uuid.UUID) error {
 	err := errOvertaken
 	for errors.Is(err, errOvertaken) {
 		if err = w.begin(ctx); err == nil {
-			err = w.x.e.Use(ctx, id, func(c *engine.Context) error { return w.syncOpen(ctx, c, nil) })
+			err = w.x.store.Use(ctx, id, func(c *ctxdir.Context) error { return w.syncOpen(ctx, c, nil) })
 		}
 	}
 	if err == nil && w.isFull() {

@@ -8,7 +8,6 @@ package answers
 import (
 	"bytes"
 	"cmp"
-	"context"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -18,19 +17,20 @@ import (
 	"io/fs"
 	mathrand "math/rand/v2"
 	"os"
-	"path"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"time"
-
-	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 )
 
-// Folder has the answers, relative to the store.
-const Folder = engine.DerivedFolder + "/answers"
+const (
+	// Derived has all caches made from messages, relative to the store.
+	Derived = "derived"
+	// View is the name of the answers there.
+	View = "answers"
+	// Folder has the answers.
+	Folder = Derived + "/" + View
+)
 
 // DefaultSize bounds the answers of a store without the setting cache_size, in bytes.
 const DefaultSize = 64 << 20
@@ -49,44 +49,49 @@ type Sum = [sha256.Size]byte
 // It keeps the folder open: if a removal of messages removes the folder, nothing that was read before can come into the
 // new one.
 type Cache struct {
-	e    *engine.Store
-	root *os.Root
-	size int64
-
-	drawn  []folder
-	failed bool // drawn is incomplete
+	store *os.Root
+	root  *os.Root
+	size  int64
+	drawn []folder
 }
 
-// Open opens the cache of a store. It returns nil if the store is read-only, if an interrupted removal of messages is
-// not finished, or if the folder cannot be used. Open it before reading what the answer is made from.
-func Open(e *engine.Store, size int64) *Cache {
-	if e.ReadOnly || e.Options.FS != nil || e.IsErasing() {
-		return nil
-	}
-	store, err := os.OpenRoot(e.Path())
+// Open opens the cache of the store in a folder. It returns nil if a removal of messages is not finished, or if the
+// cache cannot be used. Open it before reading what the answer is made from.
+func Open(dir string, size int64) *Cache {
+	store, err := os.OpenRoot(dir)
 	if err != nil {
 		return nil
 	}
-	defer store.Close()
-	for _, folder := range []string{engine.DerivedFolder, Folder} {
+	root, err := openFolder(store)
+	if err != nil || IsErasing(dir) {
+		_ = store.Close()
+		return nil
+	}
+	return &Cache{store: store, root: root, size: min(cmp.Or(size, DefaultSize), maxSize)}
+}
+
+func openFolder(store *os.Root) (*os.Root, error) {
+	for _, folder := range []string{Derived, Folder} {
 		if err := store.Mkdir(folder, 0o700); err != nil && !errors.Is(err, fs.ErrExist) {
-			return nil
+			return nil, err
 		}
 		if info, err := store.Lstat(folder); err != nil || !info.IsDir() { // a link may lead to messages
-			return nil
+			return nil, errors.Join(err, errors.ErrUnsupported)
 		}
 	}
-	root, err := store.OpenRoot(Folder)
-	if err != nil {
-		return nil
-	}
-	return &Cache{e: e, root: root, size: min(cmp.Or(size, DefaultSize), maxSize)}
+	return store.OpenRoot(Folder)
+}
+
+// IsErasing reports whether messages of the store in a folder are removed for good, or such a removal was interrupted.
+func IsErasing(dir string) bool {
+	_, err := os.Lstat(filepath.Join(dir, Derived, "erasing"))
+	return err == nil
 }
 
 // Close releases the cache.
 func (c *Cache) Close() {
 	if c != nil {
-		_ = c.root.Close()
+		_, _ = c.root.Close(), c.store.Close()
 	}
 }
 
@@ -144,7 +149,7 @@ func sumOf(b []byte) string {
 // Put keeps an answer that was made from the messages of earlier calls of Draw, unless one of their files is not as it
 // was committed.
 func (c *Cache) Put(question, commits Sum, answer []byte) {
-	if c == nil || c.failed || !c.areUntouched(c.drawn) {
+	if c == nil || !c.areUntouched(c.drawn) {
 		return
 	}
 	line, err := json.Marshal(head{hex.EncodeToString(commits[:]), c.drawn})
@@ -170,49 +175,6 @@ func (c *Cache) Put(question, commits Sum, answer []byte) {
 		return
 	}
 	c.shrink()
-}
-
-// Draw notes messages of a context that the answer is made from. It costs little while the context is open.
-func (c *Cache) Draw(ctx context.Context, id uuid.UUID, messages []Message) {
-	if c == nil || c.failed || len(messages) == 0 {
-		return
-	}
-	slices.SortFunc(messages, func(a, b Message) int {
-		return cmp.Or(bytes.Compare(a.Line[:], b.Line[:]), cmp.Compare(a.Position, b.Position))
-	})
-	err := c.e.Use(ctx, id, func(x *engine.Context) error {
-		found, err := foldersOf(x, slices.Compact(messages))
-		c.drawn = append(c.drawn, found...)
-		return err
-	})
-	c.failed = err != nil
-}
-
-// areUntouched reports whether message files are as they were committed. A missing one is.
-func (c *Cache) areUntouched(folders []folder) bool {
-	for _, f := range folders {
-		if !ctxfolder.ValidFolder(f.Name) {
-			return false
-		}
-		names := make([]string, len(f.Files))
-		for i := range f.Files {
-			names[i] = ctxfolder.MessageFile(f.Files[i].ID)
-		}
-		infos, err := vfs.LstatIn(c.e.FS, path.Join(f.Context.String(), ctxfolder.Messages, f.Name), names...)
-		if errors.Is(err, fs.ErrNotExist) { // no folder
-			infos, err = make([]fs.FileInfo, len(names)), nil
-		}
-		if err != nil {
-			return false
-		}
-		for i := range f.Files {
-			m := &f.Files[i]
-			if infos[i] != nil && !ctxfolder.Untouched(infos[i], m.Size, time.UnixMicro(m.At)) {
-				return false
-			}
-		}
-	}
-	return true
 }
 
 // blocks is what a file of this size takes on a disk.
@@ -263,17 +225,16 @@ func (c *Cache) shrink() {
 
 // Drop removes all answers. A process that has read what the store has lost, and keeps an answer now, has the removed
 // folder open: it may fill the folder once more, but not after it is gone.
-func Drop(e *engine.Store) (err error) {
-	if e.ReadOnly {
-		return nil
+func Drop(dir string) (err error) {
+	store, err := os.OpenRoot(dir)
+	if err != nil {
+		return err
 	}
-	if _, err := e.FS.Lstat(Folder); errors.Is(err, fs.ErrNotExist) {
-		return nil
-	}
+	defer store.Close()
 	const attempts = 100
 	for range attempts {
-		if err = vfs.RemoveAll(e.FS, Folder); err == nil {
-			return e.FS.SyncDir(engine.DerivedFolder)
+		if err = store.RemoveAll(Folder); err == nil {
+			return nil
 		}
 	}
 	return err

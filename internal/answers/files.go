@@ -1,18 +1,21 @@
 package answers
 
 import (
-	"slices"
+	"errors"
+	"io/fs"
+	"os"
+	"path"
+	"time"
 
-	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// Message is the place of a message.
+// Message is a message that an answer is made from.
 type Message struct {
-	Line     uuid.UUID
-	Position int64
+	Folder   string // of its file, in messages/
+	ID       uuid.UUID
+	StoredAt time.Time
 }
 
 // folder is a folder with message files.
@@ -25,33 +28,61 @@ type folder struct {
 // file is a message file as the store makes it.
 type file struct {
 	ID   uuid.UUID `json:"id"`
-	Size int64     `json:"size"` // of the envelope
-	At   int64     `json:"at"`   // the commit, microseconds since 1970
+	At   int64     `json:"at"`             // the commit, microseconds since 1970
+	Size int64     `json:"size,omitempty"` // of the file; 0 if it was missing
 }
 
-// foldersOf returns the files of messages, which are sorted.
-func foldersOf(x *engine.Context, messages []Message) (all []folder, err error) {
-	m := x.Current()
-	for i := range messages {
-		at := &messages[i]
-		if i == 0 || at.Line != messages[i-1].Line {
-			line := slices.IndexFunc(m.Lines, func(l ctxfolder.Line) bool { return l.ID == at.Line })
-			if line < 0 {
-				return nil, ctxfolder.ErrNotExist
-			}
-			all = append(all, folder{Context: x.Dir.ID, Name: m.Lines[line].Folder})
-		}
-		e, ok, err := x.Index.Entry(at.Line, at.Position)
-		if err != nil {
-			return nil, err
-		}
+// Draw notes messages of a context that the answer is made from.
+func (c *Cache) Draw(context uuid.UUID, messages []Message) {
+	if c == nil {
+		return
+	}
+	at := map[string]int{}
+	for _, m := range messages {
+		i, ok := at[m.Folder]
 		if !ok {
-			return nil, ctxfolder.ErrNotExist
+			i = len(c.drawn)
+			at[m.Folder] = i
+			c.drawn = append(c.drawn, folder{Context: context, Name: m.Folder})
 		}
-		if e.Gone == archive.Here {
-			f := &all[len(all)-1]
-			f.Files = append(f.Files, file{e.ID, e.Size, e.At})
+		c.drawn[i].Files = append(c.drawn[i].Files, file{ID: m.ID, At: m.StoredAt.UnixMicro()})
+	}
+}
+
+// areUntouched reports whether message files are as they were committed, and notes their sizes. A missing one is.
+func (c *Cache) areUntouched(folders []folder) bool {
+	for i := range folders {
+		if !c.isUntouched(&folders[i]) {
+			return false
 		}
 	}
-	return all, nil
+	return true
+}
+
+func (c *Cache) isUntouched(f *folder) bool {
+	if !ctxfolder.ValidFolder(f.Name) {
+		return false
+	}
+	root, err := c.store.OpenRoot(path.Join(f.Context.String(), ctxfolder.Messages, f.Name))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	defer root.Close()
+	for i := range f.Files {
+		if !f.Files[i].isUntouched(root) {
+			return false
+		}
+	}
+	return true
+}
+
+func (f *file) isUntouched(folder *os.Root) bool {
+	info, err := folder.Lstat(ctxfolder.MessageFile(f.ID))
+	if err != nil {
+		return errors.Is(err, fs.ErrNotExist)
+	}
+	if f.Size == 0 {
+		f.Size = info.Size()
+	}
+	return info.Mode().IsRegular() && info.Size() == f.Size && ctxfolder.HasFileTime(info, time.UnixMicro(f.At))
 }

@@ -7,6 +7,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
 )
 
 // Branch is a branch of an open context, by its name. After a rewind it means the rewound branch. After the branch is
@@ -19,12 +20,27 @@ type Branch struct {
 // Active returns the active branch.
 func (c *Context) Active() *Branch { return &Branch{c, c.Current().ActiveBranch} }
 
-// Branch returns the branch with this name. It fails with [ErrNotExist].
+// Branch returns the branch with this name. It fails with [ErrNotExist]. The id of a line in place of a name returns what
+// a branch that points at the line would show, for reading.
 func (c *Context) Branch(name string) (*Branch, error) {
-	if _, err := branch.Get(c.Current(), name); err != nil {
+	if _, err := lineOf(c.Current(), name); err != nil {
 		return nil, Wrap(Error{Op: "open", Context: c.Dir.ID, Branch: name}, err)
 	}
 	return &Branch{c, name}, nil
+}
+
+// lineOf returns the line at which the branch of this name points, or the line with this id.
+func lineOf(m *Metadata, name string) (uuid.UUID, error) {
+	b, err := branch.Get(m, name)
+	if err == nil {
+		return b.Line, nil
+	}
+	if id, ok := ctxfolder.ParseID(name); ok {
+		if _, ok := m.Line(id); ok {
+			return id, nil
+		}
+	}
+	return uuid.Nil, err
 }
 
 // Context returns the branch's context.
@@ -108,28 +124,28 @@ func (c *Context) Rename(ctx context.Context, name, to string) error {
 
 // length returns the number of messages that a branch shows.
 func (c *Context) length(m *Metadata, name string) (int64, error) {
-	b, err := branch.Get(m, name)
+	line, err := lineOf(m, name)
 	if err != nil {
 		return 0, err
 	}
-	return c.End(m, b.Line)
+	return c.End(m, line)
 }
 
 // spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
 func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	m := b.c.Current()
-	info, err := branch.Get(m, b.name)
+	line, err := lineOf(m, b.name)
 	if err != nil {
 		return nil, err
 	}
-	end, err := b.c.End(m, info.Line)
+	end, err := b.c.End(m, line)
 	if err != nil {
 		return nil, err
 	}
 	if from < 0 {
 		from = max(end+from, 0)
 	}
-	segments, err := branch.Segments(m, info.Line, from, min(to, end))
+	segments, err := branch.Segments(m, line, from, min(to, end))
 	if err != nil {
 		return nil, err
 	}

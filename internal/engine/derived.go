@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
+	"strings"
 
-	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
 
@@ -37,22 +37,72 @@ func (d *derived) losses(others []uuid.UUID) []uuid.UUID {
 	return slices.Compact(all)
 }
 
-// OnForget sets the function that removes contexts from [DerivedFolder], so that no file there has their terms any
-// more. It is called when the store has lost messages of these contexts for good, and before that is acknowledged.
-func (s *Store) OnForget(f func(ctx context.Context, contexts []uuid.UUID) error) {
-	s.derived.forget.Store(&f)
+// OnForget sets the function that removes text from the files of a view in [DerivedFolder]: those named like the view,
+// up to the first dot. It is called when the store has lost messages of contexts for good, and before that is
+// acknowledged. nil leaves the removal to the store, which removes the files.
+func (s *Store) OnForget(view string, f Forget) {
+	s.derived.mu.Lock()
+	defer s.derived.mu.Unlock()
+	if s.derived.views == nil {
+		s.derived.views = map[string]Forget{}
+	}
+	s.derived.views[view] = f
 }
 
-// ForgetDerived removes contexts from [DerivedFolder]. Without a function that can do so, or if it fails, the whole
-// folder goes.
+func (d *derived) view(name string) Forget {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.views[name]
+}
+
+// ForgetDerived removes the text of messages that contexts have lost from [DerivedFolder]. The files of a view without a
+// function that can do so, or whose function fails, go.
 func (s *Store) ForgetDerived(ctx context.Context, contexts ...uuid.UUID) error {
-	if _, err := s.FS.Lstat(DerivedFolder); errors.Is(err, fs.ErrNotExist) {
+	views := map[string][]string{}
+	for e, err := range s.FS.ReadDir(DerivedFolder) {
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
+		if err != nil {
+			return s.removeDerived()
+		}
+		if name := e.Name(); name != path.Base(erasureFile) {
+			view, _, _ := strings.Cut(name, ".")
+			views[view] = append(views[view], name)
+		}
+	}
+	kept, removed := false, false
+	for _, view := range slices.Sorted(maps.Keys(views)) {
+		if f := s.derived.view(view); f != nil && f(ctx, contexts) == nil {
+			kept = true
+			continue
+		}
+		removed = true
+		for _, name := range views[view] {
+			if err := s.removeFilled(DerivedFolder + "/" + name); err != nil {
+				return s.removeDerived()
+			}
+		}
+	}
+	switch {
+	case !kept:
+		return s.removeDerived()
+	case removed:
+		return s.FS.SyncDir(DerivedFolder)
+	default:
 		return nil
 	}
-	if f := s.derived.forget.Load(); f != nil && (*f)(ctx, contexts) == nil {
-		return nil
+}
+
+// removeFilled removes a file or folder that other processes may be filling. They can do so until it is gone.
+func (s *Store) removeFilled(name string) (err error) {
+	const attempts = 100
+	for range attempts {
+		if err = vfs.RemoveAll(s.FS, name); err == nil || errors.Is(err, fs.ErrNotExist) {
+			return nil
+		}
 	}
-	return s.removeDerived()
+	return err
 }
 
 // removeDerived removes [DerivedFolder], the note last.
@@ -77,87 +127,4 @@ func (s *Store) removeDerived() error {
 		err = s.FS.SyncDir(".")
 	}
 	return err
-}
-
-// ContextState is the state of a context's files at one look. Every commit changes it; an edit of a message by hand
-// does not.
-type ContextState struct {
-	Log   string       // the newest log
-	Files [3]FileState // the folder, metadata.json and the log
-	At    int64        // when they were looked at, nanoseconds since 1970
-}
-
-// Metadata returns the part of the state that an edit of metadata.json changes, and a seal does not.
-func (s *ContextState) Metadata() any { return s.Files[1] }
-
-// IsCurrent reports whether nothing can have been committed to a context since an earlier look.
-func (s *Store) IsCurrent(id uuid.UUID, was *ContextState) bool {
-	if was == nil || was.Log == "" {
-		return false
-	}
-	for _, f := range was.Files {
-		if was.At-f.At < int64(ResolutionOf(f.At)) {
-			return false // a later change can look the same
-		}
-	}
-	now, ok := s.FileStates(id, was.Log)
-	return ok && now == was.Files
-}
-
-// Changes returns the contexts of the store, without legacy ones, and says of each whether something may have been
-// committed to it since an earlier look. It opens no context.
-func (s *Store) Changes(ctx context.Context, known map[uuid.UUID]*ContextState) (map[uuid.UUID]bool, error) {
-	var ids []uuid.UUID
-	for e, err := range s.Entries() {
-		if err != nil {
-			return nil, err
-		}
-		if e.Folder {
-			ids = append(ids, e.ID)
-		}
-	}
-	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
-	InParallel(len(ids), func(i int) {
-		if ctx.Err() == nil {
-			changed[i] = !s.IsCurrent(ids[i], known[ids[i]])
-			legacy[i] = changed[i] && IsSplit(s.FS, ids[i].String())
-		}
-	})
-	all := make(map[uuid.UUID]bool, len(ids))
-	for i, id := range ids {
-		if !legacy[i] {
-			all[id] = changed[i]
-		}
-	}
-	return all, ctx.Err()
-}
-
-// State returns the state of the context's files. What the context shows after the next refresh is at least as new.
-func (c *Context) State() (is ContextState) {
-	log, err := c.Index.NewestLog()
-	if err != nil || log == "" {
-		return is
-	}
-	files, ok := c.Store.FileStates(c.Dir.ID, log)
-	if !ok {
-		return is
-	}
-	return ContextState{Log: log, Files: files, At: c.Store.Now().UnixNano()}
-}
-
-// Spans returns the messages that a branch, or a removed line in its grace period, shows: for each line its own ones.
-func (c *Context) Spans(m *Metadata) (spans []loader.Span, err error) {
-	all, _, err := c.Index.AllCounts()
-	if err != nil {
-		return nil, err
-	}
-	reach := branch.Reach(m)
-	for i := range m.Lines {
-		l := &m.Lines[i]
-		end := min(reach[l.ID], all[l.ID].End())
-		if end > l.Base {
-			spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: l.Base, To: end})
-		}
-	}
-	return spans, nil
 }

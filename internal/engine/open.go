@@ -89,7 +89,11 @@ func openFS(dir string, opts []Option) (vfs.FS, error) {
 	if o.FS != nil {
 		return o.FS.Sub(".")
 	}
-	return vfs.OS(dir)
+	fsys, err := vfs.OS(dir)
+	if err == nil && o.through != nil {
+		fsys = o.through(fsys)
+	}
+	return fsys, err
 }
 
 // Open opens the store in dir. It fails with [ErrNoStore] when dir is not a store, and with [ErrFormat] when the store has

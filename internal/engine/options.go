@@ -102,6 +102,9 @@ func ReadOnly() Option { return func(o *Options) { o.readOnly = true } }
 // WithFS replaces the file system under the store. Tests inject faults with it.
 func WithFS(fsys vfs.FS) Option { return func(o *Options) { o.FS = fsys } }
 
+// WithCalls lets the calls of the store's file system pass through another one. Tests inject faults with it.
+func WithCalls(through func(vfs.FS) vfs.FS) Option { return func(o *Options) { o.through = through } }
+
 // WithClock replaces the clock of collections and purges, so that tests can advance it.
 func WithClock(clock func() time.Time) Option { return func(o *Options) { o.Clock = clock } }
 

@@ -6,7 +6,6 @@ import (
 	"iter"
 	"math"
 
-	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -97,9 +96,9 @@ func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 // Find looks up an id among the messages that the branch shows.
 func (b *Branch) find(id uuid.UUID) (at Place, err error) {
 	m := b.c.Current()
-	info, err := branch.Get(m, b.name)
+	line, err := lineOf(m, b.name)
 	if err != nil {
 		return Place{}, err
 	}
-	return b.c.Find(m, info.Line, id)
+	return b.c.Find(m, line, id)
 }

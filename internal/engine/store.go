@@ -59,6 +59,7 @@ type Store struct {
 // Options are the settings of an open store, as its options set them. The packages above read the exported ones.
 type Options struct {
 	FS          vfs.FS
+	through     func(vfs.FS) vfs.FS
 	Pool        int64
 	pooled      bool // Pool is not the default
 	Memory      int64
@@ -219,12 +220,15 @@ type queuedPayload struct {
 
 // derived is what a store knows about [DerivedFolder].
 type derived struct {
-	forget atomic.Pointer[func(ctx context.Context, contexts []uuid.UUID) error]
-	noted  atomic.Bool // erasureFile is this store's
+	noted atomic.Bool // erasureFile is this store's
 
-	mu   sync.Mutex
-	lost []uuid.UUID // contexts, since the last removal ended
+	mu    sync.Mutex
+	views map[string]Forget
+	lost  []uuid.UUID // contexts, since the last removal ended
 }
+
+// Forget removes the text of messages that contexts have lost from the files of a view.
+type Forget = func(ctx context.Context, contexts []uuid.UUID) error
 
 // cutHook erases what was made from messages that a purge is about to cut.
 type cutHook struct {

@@ -21,7 +21,8 @@ import (
 )
 
 const (
-	importsFile    = engine.DerivedFolder + "/imports.json"
+	importsView    = "imports"
+	importsFile    = engine.DerivedFolder + "/" + importsView + ".json"
 	importsVersion = "imports/1"
 	maxImports     = 1 << 16  // histories in the file
 	maxImportsFile = 64 << 20 // its size, in bytes

@@ -29,7 +29,10 @@ type Store struct {
 }
 
 // New returns a store for imports.
-func New(s *engine.Store) *Store { return &Store{s: s} }
+func New(s *engine.Store) *Store {
+	s.OnForget(importsView, func(context.Context, []uuid.UUID) error { return nil }) // the file has no text
+	return &Store{s: s}
+}
 
 // Open implements [importer.Store].
 func (i *Store) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/blob"
-	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -28,24 +27,31 @@ type faultPlan struct {
 	failed, dead   bool // it happened
 	looks, blindAt int  // at blobs so far; the one that fails, 0 for none
 	where          string
-	died           func()
+	store          *ctxdir.Store // that meets the plan; nil before it is open
 }
 
-// through lets a store meet the plan: the calls of the engine, and not those of SQLite.
-func (p *faultPlan) through(s *ctxdir.Store) {
-	e := bridge.Engine(s)
-	e.FS = brittleFS{e.FS, p}
-	e.Blobs = blob.Open(e.FS, blob.SetAside(e.SetAside))
-	p.died = func() {
-		e.OnForget(func(context.Context, []uuid.UUID) error { return syscall.EIO }) // it would go on in SQLite
-	}
+// died ends what would go on in SQLite, which does not meet the plan.
+func (p *faultPlan) died() {
+	_, _ = p.store.Derived("search", func(context.Context, []uuid.UUID) error { return syscall.EIO })
 }
 
 func (p *faultPlan) call(kind, name string, changes bool) error {
+	dies, err := p.next(kind, name, changes)
+	if dies {
+		p.died()
+	}
+	return err
+}
+
+// next says how a call ends, and whether the process dies before it.
+func (p *faultPlan) next(kind, name string, changes bool) (dies bool, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
+	if p.store == nil {
+		return false, nil
+	}
 	if p.dead {
-		return &fs.PathError{Op: kind, Path: name, Err: syscall.EIO}
+		return false, &fs.PathError{Op: kind, Path: name, Err: syscall.EIO}
 	}
 	p.calls++
 	if changes {
@@ -58,13 +64,12 @@ func (p *faultPlan) call(kind, name string, changes bool) error {
 	case p.calls == p.failAt, p.looks == p.blindAt && p.looks > 0 && !p.failed:
 		p.failed = true
 	case changes && p.changes == p.dieAt:
-		p.dead = true
-		p.died()
+		p.dead, dies = true, true
 	default:
-		return nil
+		return false, nil
 	}
 	p.where = kind + " " + name
-	return &fs.PathError{Op: kind, Path: name, Err: syscall.EIO}
+	return dies, &fs.PathError{Op: kind, Path: name, Err: syscall.EIO}
 }
 
 type brittleFS struct {

@@ -19,6 +19,7 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/search"
@@ -129,10 +130,11 @@ const (
 // openWith opens a store whose calls meet a plan. Nothing is sealed by itself.
 func openWith(t *testing.T, dir string, p *faultPlan, more ...engine.Option) *ctxdir.Store {
 	t.Helper()
-	opts := append([]engine.Option{engine.WithSealBytes(-1), engine.WithoutPause()}, more...)
+	calls := engine.WithCalls(func(disk vfs.FS) vfs.FS { return brittleFS{disk, p} })
+	opts := append([]engine.Option{calls, engine.WithSealBytes(-1), engine.WithoutPause()}, more...)
 	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, func(all *[]engine.Option) { *all = append(*all, opts...) }))
 	search.Attach(s)
-	p.through(s)
+	p.store = s
 	return s
 }
 

@@ -11,6 +11,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/trash"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/vfs/crashfs"
 	"github.com/google/uuid"
 
@@ -25,9 +26,10 @@ func TestForgetAfterFailure(t *testing.T) {
 	s := kit.Must[*engine.Store](t)(kit.Init("disk", engine.WithFS(disk)))
 	c := kit.Must[*engine.Context](t)(s.Create(ctx, engine.Metadata{}))
 	kit.Fill(t, c.Active(), 2)
-	kit.Check(t, c.Flush(ctx), c.Active().Rewind(ctx, 1), disk.Mkdir(engine.DerivedFolder))
+	kit.Check(t, c.Flush(ctx), c.Active().Rewind(ctx, 1), disk.Mkdir(engine.DerivedFolder),
+		vfs.WriteNew(disk, engine.DerivedFolder+"/cache", nil))
 	var forgotten []uuid.UUID
-	s.OnForget(func(_ context.Context, ids []uuid.UUID) error {
+	s.OnForget("cache", func(_ context.Context, ids []uuid.UUID) error {
 		forgotten = append(forgotten, ids...)
 		return nil
 	})
