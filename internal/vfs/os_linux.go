@@ -51,7 +51,8 @@ func (f osFile) inTurn(sync func() error) error {
 func (f osFile) mayReturnEarly() bool {
 	var st unix.Statfs_t
 	err := f.control("fstatfs", func(fd int) error { return unix.Fstatfs(fd, &st) })
-	return err == nil && (st.Type == unix.BTRFS_SUPER_MAGIC || st.Type == unix.OVERLAYFS_SUPER_MAGIC)
+	kind := uint32(st.Type)
+	return err == nil && (kind == unix.BTRFS_SUPER_MAGIC || kind == unix.OVERLAYFS_SUPER_MAGIC)
 }
 
 // largeFiles lets a 32-bit program open files of more than 2 GiB.
