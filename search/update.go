@@ -287,7 +287,10 @@ func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID
 				return nil
 			}
 			_, rows := c.Changes(ctx, row.state)
-			for range rows {
+			for _, err := range rows {
+				if err != nil {
+					return err
+				}
 				commits++
 			}
 			return nil
