@@ -23,7 +23,7 @@ func (a Admin) Unarchive(ctx context.Context, progress func(done, total int64)) 
 	return archived(r), wrap(err)
 }
 
-// Externalise applies a text threshold, like that of [WithTextThreshold], to the stored messages, including those of
+// Externalise applies a text threshold, like that of [Options], to the stored messages, including those of
 // removed branches. Messages that cannot be read, or that lack a required payload, stay as they are. If interrupted, it
 // leaves each message in one form or the other, and a second call continues. With dryRun it only counts.
 func (a Admin) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {

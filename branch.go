@@ -169,8 +169,8 @@ func (b *Branch) State() (json.RawMessage, error) {
 	return at.Extra.Get(ctxfolder.BranchState), nil
 }
 
-// SetState replaces your state on the branch; nil removes it. SetState takes [WithSequence].
-func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOption) error {
+// SetState replaces your state on the branch; nil removes it. SetState takes a Sequence.
+func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOptions) error {
 	missing := b.missing("set the state of")
 	err := b.e.Context().Update(ctx, updateOf(func(m *Metadata) error {
 		i := slices.IndexFunc(m.Branches, func(at BranchMetadata) bool { return at.Name == b.Name() })

@@ -77,12 +77,12 @@ func TestCommitPosition(t *testing.T) {
 	appends := func(d ctxdir.Draft) func(tx *ctxdir.Tx) error {
 		return func(tx *ctxdir.Tx) error { return tx.Append("main", d) }
 	}
-	must(c.Commit(ctx, appends(draft), ctxdir.WithPosition(n)))
-	again := must(c.Commit(ctx, appends(draft), ctxdir.WithPosition(n)))
+	must(c.Commit(ctx, appends(draft), ctxdir.WriteOptions{Position: &n}))
+	again := must(c.Commit(ctx, appends(draft), ctxdir.WriteOptions{Position: &n}))
 	if at := again.Appended[0]; !at.Existed || at.Position != n {
 		t.Errorf("the retry returned %+v", at)
 	}
-	_, err := c.Commit(ctx, appends(ctxdir.Draft{Body: said("user", "And then?")}), ctxdir.WithPosition(n))
+	_, err := c.Commit(ctx, appends(ctxdir.Draft{Body: said("user", "And then?")}), ctxdir.WriteOptions{Position: &n})
 	if !errors.Is(err, ctxdir.ErrPosition) {
 		t.Errorf("a stale commit: %v", err)
 	}

@@ -63,8 +63,8 @@ func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(c
 
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and unknown members of
 // branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
-// and times: other methods change those, or nothing does.
-func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
+// and times: other methods change those, or nothing does. Update takes a Sequence.
+func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOptions) error {
 	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts)...))
 }
 

@@ -60,7 +60,7 @@ func ExampleStore_Check() {
 
 func ExampleMessage() {
 	ctx := context.Background()
-	s, c, done := temporary("A walk", ctxdir.WithTextThreshold(10))
+	s, c, done := temporary("A walk", ctxdir.Options{TextThreshold: 10})
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way to the lighthouse?")}))
 	m := must(c.Active().Message(ctx, at.ID))

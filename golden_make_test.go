@@ -295,7 +295,7 @@ func TestMakeGoldenStores(t *testing.T) {
 			out := t.TempDir()
 			g.do(os.CopyFS(filepath.Join(out, "STORE"), os.DirFS(g.dir)))
 			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
-			read := must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.WithReadOnly()))
+			read := must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.Options{ReadOnly: true}))
 			defer read.Close()
 			shown := must(json.MarshalIndent(withFindings(t, read, showStore(t, read)), "", " "))
 			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))

@@ -161,7 +161,7 @@ func testGolden(t *testing.T, file, state string) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "STORE")
-	read := must(ctxdir.Open(path, ctxdir.WithReadOnly()))
+	read := must(ctxdir.Open(path, ctxdir.Options{ReadOnly: true}))
 	shown := withFindings(t, read, showStore(t, read))
 	if diff := gocmp.Diff(want, shown); diff != "" {
 		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)

@@ -114,7 +114,7 @@ func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	return body, m.wrap(err)
 }
 
-// WriteBody streams the object that Body returns to w, so it can write a body above the limit of [WithMemoryLimit]. It
+// WriteBody streams the object that Body returns to w, so it can write a body above the limit of [Options].MemoryLimit. It
 // fails as Body does; the references of payloads that cannot be read are written in their places.
 func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	return m.wrap(m.from.WriteBody(ctx, w))

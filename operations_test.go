@@ -56,7 +56,7 @@ func TestRepairStore(t *testing.T) {
 	if _, err := ctxdir.Open(was.Path); !errors.Is(err, ctxdir.ErrDamaged) {
 		t.Errorf("opened: %v", err)
 	}
-	reading, err := ctxdir.Open(was.Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(was.Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRepairStore(t *testing.T) {
 func TestFailed(t *testing.T) {
 	s, ids := stocked(t, 3)
 	overwrite(t, s, ids[1].String()+"/metadata.json", `{"ctxdir":"context/9"}`)
-	reading, err := ctxdir.Open(s.Info().Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(s.Info().Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestErrorsOfParts(t *testing.T) {
 	}
 	defer c.Close()
 	overwrite(t, s, ids[0].String()+"/metadata.json", "{")
-	reading, err := ctxdir.Open(s.Info().Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(s.Info().Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -271,10 +271,10 @@ func TestBranchMethods(t *testing.T) {
 	if state, err := b.State(); string(state) != `{"step":1}` || err != nil {
 		t.Errorf("state %s, %v", state, err)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WithSequence(1)); !errors.Is(err, ctxdir.ErrPosition) {
+	if err := b.SetState(ctx, nil, ctxdir.WriteOptions{Sequence: new(uint64(1))}); !errors.Is(err, ctxdir.ErrPosition) {
 		t.Errorf("the state of another commit: %v", err)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WithSequence(c.Summary().Sequence)); err != nil {
+	if err := b.SetState(ctx, nil, ctxdir.WriteOptions{Sequence: new(c.Summary().Sequence)}); err != nil {
 		t.Error(err)
 	}
 	if state, err := b.State(); state != nil || err != nil {

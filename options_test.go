@@ -7,8 +7,46 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/google/uuid"
 )
+
+// TestOptions: a zero field of the options of a store is its default, and the last value that is not zero counts.
+func TestOptions(t *testing.T) {
+	dir := t.TempDir()
+	if err := must(ctxdir.Init(dir)).Close(); err != nil {
+		t.Fatal(err)
+	}
+	set := ctxdir.Options{
+		ReadOnly: true, LockTimeout: time.Minute, TextThreshold: 7, MaxMessage: 8, MemoryLimit: 9, CacheSize: 10,
+	}
+	type values struct {
+		ReadOnly                                          bool
+		LockTimeout                                       time.Duration
+		TextThreshold, MaxMessage, MemoryLimit, CacheSize int64
+	}
+	defaults := values{false, 10 * time.Second, 16 << 10, 256 << 20, 256 << 20, 64 << 20}
+	for name, x := range map[string]struct {
+		options []ctxdir.Options
+		want    values
+	}{
+		"none":     {nil, defaults},
+		"zero":     {[]ctxdir.Options{{}}, defaults},
+		"set":      {[]ctxdir.Options{set}, values{true, time.Minute, 7, 8, 9, 10}},
+		"joined":   {[]ctxdir.Options{set, {}, {TextThreshold: 11}}, values{true, time.Minute, 11, 8, 9, 10}},
+		"negative": {[]ctxdir.Options{{LockTimeout: -1, TextThreshold: -1, CacheSize: -1}}, values{false, 0, -1, 256 << 20, 256 << 20, 0}},
+	} {
+		s := must(ctxdir.Open(dir, x.options...))
+		e := bridge.Engine(s)
+		is := values{e.ReadOnly, e.Options.LockTimeout, s.Info().TextThreshold, e.Options.MaxMessage, e.Options.Memory, e.Options.Pool}
+		if is != x.want {
+			t.Errorf("%s: %+v", name, is)
+		}
+		if err := s.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
 
 // TestZeroOptions says what the zero value of each struct of options does: everything, or nothing and an error.
 func TestZeroOptions(t *testing.T) {
@@ -51,13 +89,13 @@ func TestZeroOptions(t *testing.T) {
 		"purge items and all":  only(s.Purge(ctx, ctxdir.PurgeOptions{Items: []uuid.UUID{id}, All: true})),
 		"purge all of an age":  only(s.Purge(ctx, ctxdir.PurgeOptions{Age: time.Hour, All: true})),
 		"negative age":         only(s.Purge(ctx, ctxdir.PurgeOptions{Age: -1})),
-		"append to shared":     only(c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WithShared())),
-		"batch to shared":      only(c.Active().AppendBatch(ctx, nil, ctxdir.WithShared())),
-		"update at a position": c.Update(ctx, func(*ctxdir.Metadata) error { return nil }, ctxdir.WithPosition(99)),
-		"commit to shared":     only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WithShared())),
-		"position of nothing":  only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WithPosition(3))),
+		"append to shared":     only(c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WriteOptions{Shared: true})),
+		"batch to shared":      only(c.Active().AppendBatch(ctx, nil, ctxdir.WriteOptions{Shared: true})),
+		"update at a position": c.Update(ctx, func(*ctxdir.Metadata) error { return nil }, ctxdir.WriteOptions{Position: new(int64(99))}),
+		"commit to shared":     only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WriteOptions{Shared: true})),
+		"position of nothing":  only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WriteOptions{Position: new(int64(3))})),
 		"sequence in a commit": only(c.Commit(ctx, func(tx *ctxdir.Tx) error {
-			return tx.Replace("main", messages[0].ID, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WithSequence(1))
+			return tx.Replace("main", messages[0].ID, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WriteOptions{Sequence: new(uint64(1))})
 		})),
 	} {
 		if !errors.Is(refused, ctxdir.ErrInvalid) {

@@ -13,7 +13,7 @@ import (
 
 // Settings are the settings of a store. They are in ctxdir.json, and apply to every program that uses the store.
 type Settings struct {
-	// TextThreshold is the length, in bytes, from which a text moves to a blob; see [WithTextThreshold]. A store that is
+	// TextThreshold is the length, in bytes, from which a text moves to a blob; see [Options]. A store that is
 	// open keeps the threshold it was opened with.
 	TextThreshold int64
 
@@ -26,7 +26,7 @@ type Settings struct {
 	// TrashGrace is how long removed branches, contexts and blobs can be restored; 0 means a week.
 	TrashGrace time.Duration
 
-	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless it was opened with [WithPool], and
+	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless [Options].CacheSize says otherwise, and
 	// the texts that package assemble keeps on disk; 0 means 64 MiB, and more than 1 GiB counts as 1 GiB.
 	CacheSize int64
 

@@ -66,7 +66,7 @@ func TestSettingsRefused(t *testing.T) {
 	defer s.Close()
 	before := string(must(os.ReadFile(filepath.Join(dir, "ctxdir.json"))))
 	reason := errors.New("a reason")
-	read := must(ctxdir.Open(dir, ctxdir.WithReadOnly()))
+	read := must(ctxdir.Open(dir, ctxdir.Options{ReadOnly: true}))
 	defer read.Close()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -100,7 +100,7 @@ func TestCacheSize(t *testing.T) {
 	c := must(s.Create(t.Context(), ctxdir.Metadata{}))
 	must(c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(`{"role":"user"}`)}))
 	id := c.ID()
-	keeps := func(opts ...ctxdir.Option) bool {
+	keeps := func(opts ...ctxdir.Options) bool {
 		s := must(ctxdir.Open(dir, opts...))
 		defer s.Close()
 		c := must(s.Open(t.Context(), id))
@@ -117,7 +117,7 @@ func TestCacheSize(t *testing.T) {
 	if keeps() {
 		t.Error("a message stays in a cache of one byte")
 	}
-	if !keeps(ctxdir.WithPool(1 << 20)) {
+	if !keeps(ctxdir.Options{CacheSize: 1 << 20}) {
 		t.Error("the option does not precede the setting")
 	}
 	if err := errors.Join(c.Close(), s.Close()); err != nil {

@@ -79,7 +79,7 @@ const gitIgnore = `# Conversations may hold secrets, so git ignores all of them.
 
 // Init makes a workspace in the folder of a project, unless there is one, and opens it. It adds a missing file of
 // instructions, and changes nothing else in an existing store. It fails with [ErrForeign] as Find does.
-func Init(ctx context.Context, project string, opts ...ctxdir.Option) (*ctxdir.Store, error) {
+func Init(ctx context.Context, project string, opts ...ctxdir.Options) (*ctxdir.Store, error) {
 	dir := filepath.Join(project, Folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err

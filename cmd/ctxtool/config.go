@@ -82,9 +82,9 @@ write.`,
 			if err != nil {
 				return err
 			}
-			var opts []ctxdir.Option
+			var opts []ctxdir.Options
 			if len(args) == 0 {
-				opts = append(opts, ctxdir.WithReadOnly())
+				opts = append(opts, ctxdir.Options{ReadOnly: true})
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.config(cmd.Context(), s, only, changes) }, opts...)
 		},

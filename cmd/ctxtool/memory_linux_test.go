@@ -37,7 +37,7 @@ type bomb struct {
 func newBomb(t *testing.T) *bomb {
 	b := &bomb{t: t, store: filepath.Join(t.TempDir(), "store")}
 	var err error
-	b.s, err = ctxdir.Init(b.store, ctxdir.WithTextThreshold(-1))
+	b.s, err = ctxdir.Init(b.store, ctxdir.Options{TextThreshold: -1})
 	if err == nil {
 		b.c, err = b.s.Create(t.Context(), ctxdir.Metadata{})
 	}

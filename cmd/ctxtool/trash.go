@@ -43,7 +43,7 @@ these contexts, which may be in the trash themselves.`,
 		Annotations:       exits("failed to list some items", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE:              a.onStore(a.listTrash, ctxdir.WithReadOnly()),
+		RunE:              a.onStore(a.listTrash, ctxdir.Options{ReadOnly: true}),
 	}
 }
 

@@ -135,7 +135,7 @@ func (sess *Session) Append(ctx context.Context, e Event, delta map[string]any) 
 				return err // a retry: the event is there, and its state was too
 			}
 			return sess.setState(ctx, tx, scopes)
-		}, ctxdir.WithPosition(sess.next))
+		}, ctxdir.WriteOptions{Position: &sess.next})
 		return err
 	})
 	if err != nil {

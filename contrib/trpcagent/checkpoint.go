@@ -261,7 +261,7 @@ func (l lineage) put(ctx context.Context, namespace string, r saved) error {
 	name, d := branchOf(namespace), ctxdir.Draft{ID: l.messageID(namespace, r.Checkpoint.ID), CreatedAt: r.Checkpoint.Timestamp, Body: body}
 	_, err = l.Commit(ctx, func(tx *ctxdir.Tx) error {
 		if was != nil {
-			return tx.Replace(name, d.ID, d, ctxdir.WithShared())
+			return tx.Replace(name, d.ID, d, ctxdir.WriteOptions{Shared: true})
 		}
 		if !slices.ContainsFunc(tx.Metadata().Branches, func(b ctxdir.BranchMetadata) bool { return b.Name == name }) {
 			fork := func() error { return tx.NewBranch(name) }

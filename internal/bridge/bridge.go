@@ -1,7 +1,10 @@
-// Package bridge lets packages of this module reach the engine below a store of the public API.
+// Package bridge lets packages of this module reach the engine below the public API. The root package sets its functions.
 package bridge
 
 import "github.com/ctxdir/ctxdir/internal/engine"
 
-// Engine returns the engine of a store, a *ctxdir.Store. The root package sets it.
+// Engine returns the engine of a store, a *ctxdir.Store.
 var Engine func(store any) *engine.Store
+
+// Options returns options of the engine as a ctxdir.Options.
+var Options func(more ...engine.Option) any

@@ -3,17 +3,16 @@ package knobs
 
 import (
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// Option makes an option of the engine one of the public API.
-func Option(o engine.Option) ctxdir.Option {
-	return func(all *[]engine.Option) { *all = append(*all, o) }
-}
+// Options makes options of the engine those of the public API.
+func Options(more ...engine.Option) ctxdir.Options { return bridge.Options(more...).(ctxdir.Options) }
 
 // SealBytes sets the length of a log, in bytes, at which another one begins, so that the first is sealed. With a negative
 // length nothing is sealed unless a call says so.
-func SealBytes(bytes int64) ctxdir.Option { return Option(engine.WithSealBytes(bytes)) }
+func SealBytes(bytes int64) ctxdir.Options { return Options(engine.WithSealBytes(bytes)) }
 
 // FilesOnReturn makes an append return only when its message files exist.
-func FilesOnReturn() ctxdir.Option { return Option(engine.WithFiles(engine.FilesOnReturn)) }
+func FilesOnReturn() ctxdir.Options { return Options(engine.WithFiles(engine.FilesOnReturn)) }

@@ -18,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/reference"
@@ -130,7 +131,7 @@ const (
 func openWith(t *testing.T, dir string, p *faultPlan, more ...engine.Option) *ctxdir.Store {
 	t.Helper()
 	opts := append([]engine.Option{engine.WithSealBytes(-1), engine.WithoutPause()}, more...)
-	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, func(all *[]engine.Option) { *all = append(*all, opts...) }))
+	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, knobs.Options(opts...)))
 	search.Attach(s)
 	p.through(s)
 	return s
