@@ -3,6 +3,7 @@ package ctxdir
 import (
 	"errors"
 
+	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/migrate"
@@ -78,6 +79,8 @@ var sentinels = []struct{ below, here error }{
 	{engine.ErrMetadata, ErrDamaged},
 	{engine.ErrNotLegacy, ErrInvalid},
 }
+
+func init() { bridge.Error = wrap }
 
 // wrap makes an error of the engine one of this package. It is the only place where that happens.
 func wrap(err error) error {

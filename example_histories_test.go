@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 )
 
@@ -17,7 +18,7 @@ func adopt(ctx context.Context, s *ctxdir.Store, root string) (added int64, err 
 		if err != nil {
 			return added, err
 		}
-		for r, err := range importer.Import(ctx, s.Importer(), path, importer.Options{}) {
+		for r, err := range importer.Import(ctx, histories.Into(s), path, importer.Options{}) {
 			added += r.Added
 			if err != nil {
 				log.Printf("%s: %v", path, err)
@@ -27,7 +28,7 @@ func adopt(ctx context.Context, s *ctxdir.Store, root string) (added int64, err 
 	return added, nil
 }
 
-func ExampleStore_Importer() {
+func Example_histories() {
 	ctx := context.Background()
 	s, _, done := temporary("A walk")
 	defer done()

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 )
@@ -227,7 +228,7 @@ func TestErrorsOfParts(t *testing.T) {
 		want error
 	}{
 		"an import": {func(ctx context.Context) error {
-			_, err := reading.Importer().Open(ctx, importer.Info{ID: uuid.New()})
+			_, err := histories.Into(reading).Open(ctx, importer.Info{ID: uuid.New()})
 			return err
 		}, ctxdir.ErrReadOnly},
 		"a rollback": {func(ctx context.Context) error {

@@ -30,16 +30,14 @@ import (
 	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/erase"
-	"github.com/ctxdir/ctxdir/internal/importing"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 )
 
 // Store is an open store. Several goroutines may use it, and several processes may open the folder.
 type Store struct {
-	e       *engine.Store
-	lists   *listing.Lister
-	imports *importing.Store
+	e     *engine.Store
+	lists *listing.Lister
 }
 
 // Init opens the store in dir. If there is none, it creates the store, and missing parent folders.
@@ -64,7 +62,7 @@ func newStore(e *engine.Store, err error) (*Store, error) {
 	e.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
 		return erase.MadeFrom(ctx, e, c, messages)
 	})
-	return &Store{e, listing.New(e), importing.New(e)}, nil
+	return &Store{e, listing.New(e)}, nil
 }
 
 // Use calls f with an open context that shows the newest commits of every process. The store keeps up to 64 contexts

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 )
 
@@ -89,7 +90,7 @@ func TestSession(t *testing.T) {
 	if err := os.WriteFile(path, []byte(record), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for r, err := range importer.Import(t.Context(), k.store.Importer(), path, importer.Options{}) {
+	for r, err := range importer.Import(t.Context(), histories.Into(k.store), path, importer.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

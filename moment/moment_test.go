@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
@@ -318,7 +319,7 @@ func TestListKeepsTime(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer s.Close()
-	for _, err := range importer.Import(t.Context(), s.Importer(), "../testdata/claude-code/simple.jsonl", importer.Options{}) {
+	for _, err := range importer.Import(t.Context(), histories.Into(s), "../testdata/claude-code/simple.jsonl", importer.Options{}) {
 		if err != nil {
 			t.Fatal(err)
 		}

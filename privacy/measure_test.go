@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/moment"
@@ -45,7 +46,7 @@ func TestLeaks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, err := range importer.Import(t.Context(), s.Importer(), file, importer.Options{}) {
+		for _, err := range importer.Import(t.Context(), histories.Into(s), file, importer.Options{}) {
 			if err != nil {
 				continue // some files are no history
 			}

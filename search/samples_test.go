@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/search"
 )
@@ -22,7 +23,7 @@ func importSamples(t *testing.T, s *ctxdir.Store, roots ...string) {
 				return err
 			}
 			files++
-			for r, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
+			for r, err := range importer.Import(t.Context(), histories.Into(s), path, importer.Options{}) {
 				if err == nil {
 					imported[r.Context.String()] = true
 				}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 )
@@ -154,7 +155,7 @@ func sumOf(calls map[string]counts) (sum counts) {
 
 // imported imports a file, and returns its contexts.
 func imported(t *testing.T, s *ctxdir.Store, path string) (ids []uuid.UUID) {
-	for r, err := range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) {
+	for r, err := range importer.Import(t.Context(), histories.Into(s), path, importer.Options{}) {
 		if r.Context != uuid.Nil {
 			ids = append(ids, r.Context)
 		}

@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/bench/engine"
 	"github.com/ctxdir/ctxdir/bench/machine"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 )
 
@@ -65,7 +66,7 @@ func (j *job) importing() (func(*outcome) error, error) {
 	}
 	return func(out *outcome) error {
 		cpu, written := machine.CPUTime(), machine.Written()
-		for r, err := range importer.Import(context.Background(), s.Importer(), j.Corpus, importer.Options{Format: importer.ClaudeCode}) {
+		for r, err := range importer.Import(context.Background(), histories.Into(s), j.Corpus, importer.Options{Format: importer.ClaudeCode}) {
 			if err == nil && (r.Added != j.N || r.Problems > 0) {
 				err = fmt.Errorf("%d messages were added, and %d parts left out", r.Added, r.Problems)
 			}

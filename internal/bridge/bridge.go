@@ -8,3 +8,6 @@ var Engine func(store any) *engine.Store
 
 // Options returns options of the engine as a ctxdir.Options.
 var Options func(more ...engine.Option) any
+
+// Error makes an error of the engine a *ctxdir.Error; nil stays nil.
+var Error func(err error) error

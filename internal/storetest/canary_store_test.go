@@ -16,6 +16,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/knobs"
@@ -319,7 +320,7 @@ func (x *canaryStore) importHistory(t *testing.T, s *ctxdir.Store) {
 	b := kit.Must[[]byte](t)(os.ReadFile(samples[0]))
 	path := filepath.Join(t.TempDir(), filepath.Base(samples[0]))
 	kit.Write(t, path, bytes.ReplaceAll(b, []byte("How fast does the wheel turn?"), []byte("How fast does the "+kMirror.word()+" turn?")))
-	for r, err := range importer.Import(ctx, s.Importer(), path, importer.Options{}) {
+	for r, err := range importer.Import(ctx, histories.Into(s), path, importer.Options{}) {
 		kit.Check(t, err)
 		x.imported = r.Context
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 )
@@ -75,7 +76,7 @@ func (w *worker) importFile() error {
 		return err
 	}
 	return w.step(Step{Op: Import, Path: path, Messages: messages}, func(s *Step) error {
-		for r, err := range importer.Import(w.ctx, w.store.Importer(), path, importer.Options{Format: importer.JSONL}) {
+		for r, err := range importer.Import(w.ctx, histories.Into(w.store), path, importer.Options{Format: importer.JSONL}) {
 			if err != nil {
 				return err
 			}

@@ -22,6 +22,7 @@ import (
 	"syscall"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/message"
@@ -110,7 +111,7 @@ func importAll(store string, paths []string) error {
 			if err != nil || !e.Type().IsRegular() {
 				return err
 			}
-			for _, err := range importer.Import(ctx, s.Importer(), path, importer.Options{}) {
+			for _, err := range importer.Import(ctx, histories.Into(s), path, importer.Options{}) {
 				if err != nil {
 					fmt.Fprintln(os.Stderr, "archive: passed over:", err)
 				}

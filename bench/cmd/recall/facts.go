@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/bench/baseline"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/transcript"
@@ -60,7 +61,7 @@ func load(ctx context.Context, s *ctxdir.Store, folder string) (all []*session, 
 			return nil, err
 		}
 		for _, path := range files {
-			for done, err := range importer.Import(ctx, s.Importer(), path, importer.Options{}) {
+			for done, err := range importer.Import(ctx, histories.Into(s), path, importer.Options{}) {
 				if err != nil || done.Added == 0 {
 					continue // some files are damaged on purpose
 				}

@@ -1,4 +1,4 @@
-package ctxdir_test
+package histories_test
 
 import (
 	"bytes"
@@ -12,12 +12,13 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/google/uuid"
 )
 
-// histories is a folder with histories, and a store that takes them.
-type histories struct {
+// folder is a folder with histories, and a store that takes them.
+type folder struct {
 	t       *testing.T
 	folder  string
 	store   string
@@ -31,7 +32,7 @@ func historyRecord(n int, text string) string {
 		`"timestamp":"2025-01-02T03:04:05Z","message":{"role":"user","content":%q}}`+"\n", n, historySession, text)
 }
 
-func (h *histories) write(name, content string) {
+func (h *folder) write(name, content string) {
 	h.t.Helper()
 	path := filepath.Join(h.folder, name)
 	if err := os.WriteFile(path, []byte(content), 0o600); err != nil {
@@ -44,21 +45,21 @@ func (h *histories) write(name, content string) {
 
 // imports imports all files in a new process's place: it opens the store anew. It returns what was read and what was
 // passed over, and the messages that were added.
-func (h *histories) imports(o importer.Options) (read, unchanged int, added int64) {
+func (h *folder) imports(o importer.Options) (read, unchanged int, added int64) {
 	h.t.Helper()
-	h.with(func(s *ctxdir.Store) { read, unchanged, added = h.look(s, s.Imported(), o) })
+	h.with(func(s *ctxdir.Store) { read, unchanged, added = h.look(histories.Into(s), o) })
 	return read, unchanged, added
 }
 
 // look imports all files as an import does that follows them.
-func (h *histories) look(s *ctxdir.Store, known *ctxdir.Imported, o importer.Options) (read, unchanged int, added int64) {
+func (h *folder) look(into *histories.Store, o importer.Options) (read, unchanged int, added int64) {
 	h.t.Helper()
-	o.Known = known
+	o.Known = into
 	for path, err := range importer.Files(h.folder) {
 		if err != nil {
 			h.t.Fatal(err)
 		}
-		for r, err := range importer.Import(h.t.Context(), s.Importer(), path, o) {
+		for r, err := range importer.Import(h.t.Context(), into, path, o) {
 			if err != nil {
 				h.t.Fatal(err)
 			}
@@ -69,13 +70,13 @@ func (h *histories) look(s *ctxdir.Store, known *ctxdir.Imported, o importer.Opt
 			}
 		}
 	}
-	if err := known.Save(); err != nil {
+	if err := into.Save(); err != nil {
 		h.t.Fatal(err)
 	}
 	return read, unchanged, added
 }
 
-func (h *histories) with(f func(s *ctxdir.Store)) {
+func (h *folder) with(f func(s *ctxdir.Store)) {
 	h.t.Helper()
 	s, err := ctxdir.Init(h.store)
 	if err != nil {
@@ -88,7 +89,7 @@ func (h *histories) with(f func(s *ctxdir.Store)) {
 }
 
 // change calls f with the context of the session.
-func (h *histories) change(f func(s *ctxdir.Store, c *ctxdir.Context) error) {
+func (h *folder) change(f func(s *ctxdir.Store, c *ctxdir.Context) error) {
 	h.t.Helper()
 	h.with(func(s *ctxdir.Store) {
 		var id uuid.UUID
@@ -106,16 +107,16 @@ func (h *histories) change(f func(s *ctxdir.Store, c *ctxdir.Context) error) {
 // TestImportedAtRest: an import that looks again and finds nothing new does not touch the cache. What it finds after that
 // is in the cache, beside what was there.
 func TestImportedAtRest(t *testing.T) {
-	h := &histories{t: t, folder: t.TempDir(), store: filepath.Join(t.TempDir(), "store"), written: time.Now().Add(-time.Hour)}
+	h := &folder{t: t, folder: t.TempDir(), store: filepath.Join(t.TempDir(), "store"), written: time.Now().Add(-time.Hour)}
 	h.write("a.jsonl", historyRecord(1, "Hello"))
 	h.with(func(s *ctxdir.Store) {
-		known := s.Imported()
-		h.look(s, known, importer.Options{})
+		into := histories.Into(s)
+		h.look(into, importer.Options{})
 		cache := filepath.Join(h.store, "derived", "imports.json")
 		if err := os.Rename(cache, cache+".away"); err != nil {
 			t.Fatal(err)
 		}
-		if read, unchanged, _ := h.look(s, known, importer.Options{}); read != 0 || unchanged != 1 {
+		if read, unchanged, _ := h.look(into, importer.Options{}); read != 0 || unchanged != 1 {
 			t.Fatalf("%d files were read, %d passed over", read, unchanged)
 		}
 		if _, err := os.Stat(cache); !errors.Is(err, fs.ErrNotExist) {
@@ -125,7 +126,7 @@ func TestImportedAtRest(t *testing.T) {
 			t.Fatal(err)
 		}
 		h.write("b.jsonl", strings.ReplaceAll(historyRecord(2, "World"), historySession, "a0000000-0000-4000-8000-0000000000ee"))
-		h.look(s, known, importer.Options{})
+		h.look(into, importer.Options{})
 	})
 	if read, unchanged, _ := h.imports(importer.Options{}); read != 0 || unchanged != 2 {
 		t.Errorf("in the next process %d files were read, %d passed over", read, unchanged)
@@ -138,32 +139,32 @@ func TestImportedAtRest(t *testing.T) {
 func TestImportedUnchanged(t *testing.T) {
 	begin := historyRecord(1, "Hello") + historyRecord(2, "there")
 	for name, test := range map[string]struct {
-		change func(h *histories)
+		change func(h *folder)
 		o      importer.Options
 		read   bool
 		added  int64
 	}{
-		"nothing": {func(*histories) {}, importer.Options{}, false, 0},
-		"touched": {func(h *histories) {
+		"nothing": {func(*folder) {}, importer.Options{}, false, 0},
+		"touched": {func(h *folder) {
 			h.written = h.written.Add(time.Second)
 			h.write("a.jsonl", begin)
 		}, importer.Options{}, true, 0},
-		"grown": {func(h *histories) { h.write("a.jsonl", begin+historyRecord(3, "more")) }, importer.Options{}, true, 1},
-		"another end": {func(h *histories) {
+		"grown": {func(h *folder) { h.write("a.jsonl", begin+historyRecord(3, "more")) }, importer.Options{}, true, 1},
+		"another end": {func(h *folder) {
 			h.write("a.jsonl", strings.ReplaceAll(begin, "000002", "000007"))
 		}, importer.Options{}, true, 1},
-		"other options": {func(*histories) {}, importer.Options{Format: importer.JSONL}, true, 2},
-		"follow":        {func(*histories) {}, importer.Options{Growing: true}, false, 0},
-		"appended": {func(h *histories) {
+		"other options": {func(*folder) {}, importer.Options{Format: importer.JSONL}, true, 2},
+		"follow":        {func(*folder) {}, importer.Options{Growing: true}, false, 0},
+		"appended": {func(h *folder) {
 			h.change(func(_ *ctxdir.Store, c *ctxdir.Context) error {
 				_, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(`{"a":1}`)})
 				return err
 			})
 		}, importer.Options{}, true, 0},
-		"rewound": {func(h *histories) {
+		"rewound": {func(h *folder) {
 			h.change(func(_ *ctxdir.Store, c *ctxdir.Context) error { return c.Active().Rewind(t.Context(), 1) })
 		}, importer.Options{}, true, 1},
-		"removed": {func(h *histories) {
+		"removed": {func(h *folder) {
 			h.with(func(s *ctxdir.Store) {
 				for id := range s.IDs() {
 					if _, err := s.Remove(t.Context(), id); err != nil {
@@ -172,12 +173,12 @@ func TestImportedUnchanged(t *testing.T) {
 				}
 			})
 		}, importer.Options{}, true, 2},
-		"cache removed": {func(h *histories) {
+		"cache removed": {func(h *folder) {
 			if err := os.RemoveAll(filepath.Join(h.store, "derived")); err != nil {
 				t.Fatal(err)
 			}
 		}, importer.Options{}, true, 0},
-		"cache damaged": {func(h *histories) {
+		"cache damaged": {func(h *folder) {
 			path := filepath.Join(h.store, "derived", "imports.json")
 			b, err := os.ReadFile(path)
 			if err == nil {
@@ -190,7 +191,7 @@ func TestImportedUnchanged(t *testing.T) {
 		}, importer.Options{}, true, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
-			h := &histories{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
+			h := &folder{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
 			h.write("a.jsonl", begin)
 			if read, unchanged, added := h.imports(importer.Options{}); read != 1 || unchanged != 0 || added != 2 {
 				t.Fatalf("at first: %d read, %d unchanged, %d added", read, unchanged, added)
@@ -209,7 +210,7 @@ func TestImportedUnchanged(t *testing.T) {
 
 // TestImportedRestored: after the context was put back to an older state, as from a backup, its file is read again.
 func TestImportedRestored(t *testing.T) {
-	h := &histories{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
+	h := &folder{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
 	h.write("a.jsonl", historyRecord(1, "Hello"))
 	h.imports(importer.Options{})
 	var folder string
@@ -237,7 +238,7 @@ func TestImportedRestored(t *testing.T) {
 // TestImportedTogether: several files of one session feed one context. Each changes it after the one before, and none
 // is read again, even if another one grows.
 func TestImportedTogether(t *testing.T) {
-	h := &histories{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
+	h := &folder{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
 	for i := range 3 {
 		h.write(fmt.Sprint("f", i, ".jsonl"), historyRecord(1, "Hello")+historyRecord(10+i, "there"))
 	}
@@ -256,7 +257,7 @@ func TestImportedTogether(t *testing.T) {
 
 // TestImportedProblems: a file with a record that cannot be imported is read, and says so, each time.
 func TestImportedProblems(t *testing.T) {
-	h := &histories{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
+	h := &folder{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
 	h.write("a.jsonl", historyRecord(1, "Hello")+"no JSON\n"+historyRecord(2, "there"))
 	for range 3 {
 		problems := 0
@@ -268,7 +269,7 @@ func TestImportedProblems(t *testing.T) {
 
 // TestImportedErased: an erased message does not come back, whether the cache is there or not; and the cache has no text.
 func TestImportedErased(t *testing.T) {
-	h := &histories{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
+	h := &folder{t, t.TempDir(), filepath.Join(t.TempDir(), "store"), time.Now().Add(-time.Hour)}
 	h.write("a.jsonl", historyRecord(1, "Hello")+historyRecord(2, "canary"))
 	h.imports(importer.Options{})
 	b, err := os.ReadFile(filepath.Join(h.store, "derived", "imports.json"))
