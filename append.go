@@ -14,7 +14,9 @@ import (
 
 // Draft is a message to be stored. Only Body is required.
 type Draft struct {
-	ID        uuid.UUID // a new UUIDv7 when it is uuid.Nil
+	// ID is a new UUIDv7 when it is uuid.Nil. To give a message the same id whenever it arrives, derive it from the id of
+	// its context and the id, or content, that it has elsewhere: uuid.NewSHA1(contextID, []byte(originID)).
+	ID        uuid.UUID
 	Role      string    // read from the body when it is empty, as far as the engine knows its form
 	Type      string    // likewise
 	CreatedAt time.Time // likewise

@@ -3,13 +3,10 @@ package ctxdir
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"iter"
 	"math"
-	"slices"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
@@ -109,12 +106,6 @@ func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
 	return p, wrap(err)
 }
 
-// Around returns the message with an id, up to before messages before it and up to after messages after it, in order.
-// It fails with [ErrNotExist] when the branch does not show the message.
-func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
-	return all(b.e.Around(ctx, id, before, after))
-}
-
 // Fork adds a branch that begins with the first n messages of this one, and has its system prompt. It copies nothing,
 // reads no message, and does not switch to the new branch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
@@ -158,34 +149,4 @@ func (b *Branch) Remove(ctx context.Context) error { return wrap(b.e.Context().R
 func (b *Branch) SystemPrompt(ctx context.Context) (json.RawMessage, error) {
 	prompt, err := b.e.Context().SystemPrompt(ctx, b.Name())
 	return prompt, wrap(err)
-}
-
-// State returns your state on the branch, or nil if it has none.
-func (b *Branch) State() (json.RawMessage, error) {
-	at, ok := b.e.Context().Current().Branch(b.Name())
-	if !ok {
-		return nil, b.missing("read the state of")
-	}
-	return at.Extra.Get(ctxfolder.BranchState), nil
-}
-
-// SetState replaces your state on the branch; nil removes it. SetState takes a Sequence.
-func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOptions) error {
-	missing := b.missing("set the state of")
-	err := b.e.Context().Update(ctx, updateOf(func(m *Metadata) error {
-		i := slices.IndexFunc(m.Branches, func(at BranchMetadata) bool { return at.Name == b.Name() })
-		if i < 0 {
-			return missing
-		}
-		m.Branches[i].State = state
-		return nil
-	}), writeOptions(opts)...)
-	if errors.Is(err, missing) {
-		return missing
-	}
-	return wrap(err)
-}
-
-func (b *Branch) missing(op string) error {
-	return &Error{Op: op, Context: b.e.Context().ID(), Branch: b.Name(), Err: ErrNotExist}
 }

@@ -15,22 +15,16 @@ func stateOf(t *testing.T, s *ctxdir.Store, id uuid.UUID, branch string) string 
 	t.Helper()
 	c := must(s.Open(context.Background(), id))
 	defer c.Close()
-	for _, b := range c.Metadata().Branches {
-		if b.Name == branch {
-			return string(b.State)
-		}
+	b := c.Metadata().Branch(branch)
+	if b == nil {
+		t.Fatalf("no branch %q", branch)
 	}
-	t.Fatalf("no branch %q", branch)
-	return ""
+	return string(b.State)
 }
 
 func setState(branch, state string) func(m *ctxdir.Metadata) error {
 	return func(m *ctxdir.Metadata) error {
-		for i := range m.Branches {
-			if m.Branches[i].Name == branch {
-				m.Branches[i].State = json.RawMessage(state)
-			}
-		}
+		m.Branch(branch).State = json.RawMessage(state)
 		return nil
 	}
 }

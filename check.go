@@ -11,9 +11,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// FindingKind is the kind of a finding; docs/RELIABILITY.md lists the kinds.
-type FindingKind string
-
 // Severity says how bad a finding is.
 type Severity string
 
@@ -27,7 +24,7 @@ const (
 // Finding is a problem that a check found, or that a repair mended.
 type Finding struct {
 	Context    uuid.UUID
-	Kind       FindingKind
+	Kind       string // docs/RELIABILITY.md lists the kinds
 	Severity   Severity
 	Path       string    // relative to the store; empty if the finding is not about a single file
 	ID         uuid.UUID // of the message
@@ -96,7 +93,7 @@ func (s *Store) Check(ctx context.Context, o CheckOptions) iter.Seq2[Finding, er
 	}
 	options := checking.Options{ReadData: o.ReadData, Progress: progressOf(o.Progress)}
 	return each(checking.Check(ctx, s.e, ids, options), func(f integrity.Finding) Finding {
-		return Finding{f.Context, FindingKind(f.Kind), Severity(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
+		return Finding{f.Context, string(f.Kind), Severity(f.Severity), f.Path, f.ID, f.Detail, f.Repairable}
 	})
 }
 
@@ -114,7 +111,7 @@ func (s *Store) Repair(ctx context.Context, o RepairOptions) ([]Finding, error) 
 }
 
 func repaired(r integrity.Repaired) Finding {
-	return Finding{Context: r.Context, Kind: FindingKind(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
+	return Finding{Context: r.Context, Kind: string(r.Kind), Path: r.Path, ID: r.ID, Detail: r.Detail}
 }
 
 // RepairStore rewrites the store's own file, ctxdir.json, if it is damaged or missing. It takes the id from the
@@ -126,5 +123,5 @@ func RepairStore(dir string, opts ...Options) ([]Finding, error) {
 	if err != nil || done == "" {
 		return nil, wrap(err)
 	}
-	return []Finding{{Kind: FindingKind(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
+	return []Finding{{Kind: string(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
 }

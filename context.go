@@ -2,10 +2,10 @@ package ctxdir
 
 import (
 	"context"
-
-	"github.com/ctxdir/ctxdir/internal/follow"
+	"iter"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 )
@@ -102,3 +102,17 @@ func (c *Context) Switch(ctx context.Context, branch string) error {
 // writes the message files that a killed process had not written yet. If it fails, a file is missing, for example on a
 // full disk: the message is safe, and Flush can be called again.
 func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
+
+// Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
+// is a store with this context. It seals first, unless the store is open for reading.
+func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
+	return each(c.e.Files(ctx), func(path string) string { return path })
+}
+
+// BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
+// It opens no blob. It reads only messages that have payloads. References that were added to a file by hand do not
+// count.
+func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
+	n, err := c.e.BlobBytes(ctx)
+	return n, wrap(err)
+}

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/uuid"
 
@@ -253,7 +254,7 @@ func goOn(t *testing.T, c *ctxdir.Context, want shownStore, damaged bool) {
 		}
 		want[title].Branches[name] = append(messages, shownMessage{Position: at.Position, ID: at.ID.String(), Role: "user", Body: string(body)})
 	}
-	if err := c.Admin().Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
+	if err := knobs.Seal(t.Context(), c); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
 		t.Error(err)
 	}
 }

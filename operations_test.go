@@ -259,27 +259,27 @@ func TestBranchMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := was.State(); state != nil || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("first").State; state != nil {
+		t.Errorf("state %s", state)
 	}
-	if err := was.SetState(ctx, json.RawMessage(`{"step": 1}`)); err != nil {
+	if err := c.Update(ctx, setState("first", `{"step": 1}`)); err != nil {
 		t.Fatal(err)
 	}
 	b, err := was.Rename(ctx, "second")
 	if err != nil || b.Name() != "second" {
 		t.Fatalf("%v, %v", b, err)
 	}
-	if state, err := b.State(); string(state) != `{"step":1}` || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("second").State; string(state) != `{"step":1}` || c.Metadata().Branch("first") != nil {
+		t.Errorf("state %s", state)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WriteOptions{Sequence: new(uint64(1))}); !errors.Is(err, ctxdir.ErrPosition) {
+	if err := c.Update(ctx, setState("second", ""), ctxdir.WriteOptions{Sequence: new(uint64(1))}); !errors.Is(err, ctxdir.ErrPosition) {
 		t.Errorf("the state of another commit: %v", err)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WriteOptions{Sequence: new(c.Summary().Sequence)}); err != nil {
+	if err := c.Update(ctx, setState("second", ""), ctxdir.WriteOptions{Sequence: new(c.Summary().Sequence)}); err != nil {
 		t.Error(err)
 	}
-	if state, err := b.State(); state != nil || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("second").State; state != nil {
+		t.Errorf("state %s", state)
 	}
 	if err := b.Remove(ctx); err != nil {
 		t.Fatal(err)
@@ -287,8 +287,6 @@ func TestBranchMethods(t *testing.T) {
 	for name, err := range map[string]error{
 		"rename":        only(was.Rename(ctx, "third")),
 		"remove":        b.Remove(ctx),
-		"state":         only(b.State()),
-		"set state":     b.SetState(ctx, json.RawMessage(`1`)),
 		"system prompt": only(b.SystemPrompt(ctx)),
 	} {
 		if at := new(ctxdir.Error); !errors.Is(err, ctxdir.ErrNotExist) || !errors.As(err, &at) || at.Branch == "" {

@@ -83,6 +83,8 @@ func TestZeroOptions(t *testing.T) {
 		"collect nothing":      only(s.Collect(ctx, ctxdir.CollectOptions{})),
 		"collect both":         only(s.Collect(ctx, ctxdir.CollectOptions{Contexts: both, All: true})),
 		"two grace periods":    only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: time.Hour, NoGrace: true})),
+		"due for some":         only(s.Collect(ctx, ctxdir.CollectOptions{Contexts: both, IfDue: true})),
+		"due in a dry run":     only(s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true, DryRun: true})),
 		"negative grace":       only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: -1})),
 		"erase nothing":        only(s.Erase(ctx, id, nil, ctxdir.EraseOptions{})),
 		"purge nothing":        only(s.Purge(ctx, ctxdir.PurgeOptions{})),

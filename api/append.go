@@ -60,7 +60,7 @@ func (x *Server) appendMessages(w http.ResponseWriter, r *http.Request) error {
 	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
 		for i := range drafts {
 			if key != "" && drafts[i].ID == uuid.Nil {
-				drafts[i].ID = ctxdir.DerivedID(c.ID(), fmt.Sprintf("%s/%s/%d", b.Name(), key, i))
+				drafts[i].ID = uuid.NewSHA1(c.ID(), fmt.Appendf(nil, "%s/%s/%d", b.Name(), key, i))
 			}
 		}
 		results, err := store(r.Context(), c, b, drafts, o)

@@ -198,7 +198,7 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if key != "" && m.ID == uuid.Nil && m.ExternalID == "" {
-		m.ID = ctxdir.DerivedID(x.store.Info().ID, key)
+		m.ID = uuid.NewSHA1(x.store.Info().ID, []byte(key))
 	}
 	var c *ctxdir.Context
 	status := http.StatusCreated

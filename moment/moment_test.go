@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/google/uuid"
 )
@@ -260,7 +261,7 @@ func TestSourceErasedMeanwhile(t *testing.T) {
 		s, c := newContext(t)
 		source := say(t, c.Active(), "assistant", decided)
 		if folded {
-			if err := c.Admin().Seal(t.Context()); err != nil {
+			if err := knobs.Seal(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -338,7 +339,7 @@ func TestListKeepsTime(t *testing.T) {
 		if _, err := moment.Add(t.Context(), c, moment.Moment{Type: moment.Decision, Content: decided}); err != nil {
 			return err
 		}
-		return c.Admin().Seal(t.Context())
+		return knobs.Seal(t.Context(), c)
 	})
 	if err != nil {
 		t.Fatal(err)

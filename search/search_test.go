@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -64,7 +65,7 @@ func (l *life) steps() []step {
 	ctx := l.t.Context()
 	return []step{
 		{"append", func() { appendSpeech(l.t, l.r, l.any().Active(), 5) }},
-		{"fold", func() { check(l.t, l.any().Admin().Seal(ctx)) }},
+		{"fold", func() { check(l.t, knobs.Seal(ctx, l.any())) }},
 		{"fork", func() {
 			c := l.any()
 			n, err := c.Active().Len(ctx)

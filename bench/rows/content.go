@@ -14,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/bench/engine"
 	"github.com/ctxdir/ctxdir/bench/machine"
 	"github.com/ctxdir/ctxdir/bench/measure"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/klauspost/compress/zstd"
 )
 
@@ -180,7 +181,7 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if _, err := c.Active().AppendBatch(ctx, drafts); err != nil {
 		return nil, err
 	}
-	if err := c.Admin().Seal(ctx); err != nil {
+	if err := knobs.Seal(ctx, c); err != nil {
 		return nil, err
 	}
 	id := c.ID()

@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
@@ -84,7 +85,7 @@ const blobRef = `\{"\$blob":[^{}]*\}`
 // edit replaces what a pattern finds in the file of a message.
 func (b *bomb) edit(id uuid.UUID, pattern string, change func(found string) string) {
 	b.t.Helper()
-	if err := b.c.Admin().Seal(b.t.Context()); err != nil {
+	if err := knobs.Seal(b.t.Context(), b.c); err != nil {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.store, b.c.ID().String(), "messages", "branch-main", id.String()+".json")

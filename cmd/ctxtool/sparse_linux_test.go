@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/google/uuid"
 	"golang.org/x/sys/unix"
 )
@@ -49,7 +50,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 		c, err := st.Open(t.Context(), uuid.MustParse(*id))
 		if err == nil {
-			err = c.Admin().Seal(t.Context())
+			err = knobs.Seal(t.Context(), c)
 		}
 		if err == nil {
 			err = c.Close()

@@ -6,6 +6,9 @@ import "github.com/ctxdir/ctxdir/internal/engine"
 // Engine returns the engine of a store, a *ctxdir.Store.
 var Engine func(store any) *engine.Store
 
+// Context returns the engine of a context, a *ctxdir.Context.
+var Context func(c any) *engine.Context
+
 // Options returns options of the engine as a ctxdir.Options.
 var Options func(more ...engine.Option) any
 

@@ -1,7 +1,9 @@
-// Package knobs has options of a store that tests and benchmarks need, and nobody else.
+// Package knobs has what tests and benchmarks need of a store, and nobody else.
 package knobs
 
 import (
+	"context"
+
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/bridge"
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -16,3 +18,9 @@ func SealBytes(bytes int64) ctxdir.Options { return Options(engine.WithSealBytes
 
 // FilesOnReturn makes an append return only when its message files exist.
 func FilesOnReturn() ctxdir.Options { return Options(engine.WithFiles(engine.FilesOnReturn)) }
+
+// Seal makes segments of all that the logs of a context have, now. The engine does so by itself when a log has grown
+// enough.
+func Seal(ctx context.Context, c *ctxdir.Context) error {
+	return bridge.Error(bridge.Context(c).Seal(ctx))
+}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/search"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -198,7 +199,7 @@ func writeMore(ctx context.Context, c *ctxdir.Context) error {
 	if _, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"afterwards"}`)}); err != nil {
 		return err
 	}
-	return c.Admin().Seal(ctx)
+	return knobs.Seal(ctx, c)
 }
 
 // useAgain does what the next program does.

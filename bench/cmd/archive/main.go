@@ -25,6 +25,7 @@ import (
 	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/blob"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/google/uuid"
 )
@@ -130,7 +131,7 @@ func importAll(store string, paths []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(c.Admin().Seal(ctx), c.Close()); err != nil {
+		if err := errors.Join(knobs.Seal(ctx, c), c.Close()); err != nil {
 			return err
 		}
 	}
