@@ -10,6 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/legacy"
 )
 
 // adopt stores every history in a folder, of all tools that importer.Formats lists.
@@ -56,7 +57,7 @@ const old = `{
   "current_state": "Idle"
 }`
 
-func ExampleStore_Migrate() {
+func Example_legacy() {
 	ctx := context.Background()
 	s, _, done := temporary("A walk")
 	defer done()
@@ -64,7 +65,7 @@ func ExampleStore_Migrate() {
 	defer os.RemoveAll(filepath.Dir(path))
 	check(os.WriteFile(path, []byte(old), 0o600))
 
-	did := must(s.Migrate(ctx, path, ctxdir.MigrateOptions{}))
+	did := must(legacy.Migrate(ctx, s, path, legacy.MigrateOptions{}))
 	fmt.Println(did.Context, did.Branches, did.Messages, filepath.Base(did.Backup))
 	c := must(s.Open(ctx, did.Context))
 	defer c.Close()

@@ -14,6 +14,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/knobs"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 
 	kit "github.com/ctxdir/ctxdir/internal/storetest"
@@ -137,7 +138,7 @@ var goldenStates = map[string]func(g *golden){
 			`"active_branch_name":"main","current_state":{"awaiting_tool_approval":{"pending":["a"]}}}`
 		path := filepath.Join(g.dir, "0a000000-0000-4000-8000-0000000000ff.json")
 		g.do(os.WriteFile(path, []byte(file), 0o600))
-		must(g.s.Migrate(g.Context(), path, ctxdir.MigrateOptions{}))
+		must(legacy.Migrate(g.Context(), g.s, path, legacy.MigrateOptions{}))
 	},
 	"payloads": func(g *golden) {
 		c := g.new("payloads")

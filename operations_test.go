@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
@@ -232,7 +233,7 @@ func TestErrorsOfParts(t *testing.T) {
 			return err
 		}, ctxdir.ErrReadOnly},
 		"a rollback": {func(ctx context.Context) error {
-			_, err := s.Rollback(ctx, ids[0], ctxdir.RollbackOptions{})
+			_, err := legacy.Rollback(ctx, s, ids[0], legacy.RollbackOptions{})
 			return err
 		}, ctxdir.ErrInvalid},
 		"a branch":  {func(context.Context) error { _, err := c.Branch("none"); return err }, ctxdir.ErrNotExist},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/bridge"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
@@ -143,13 +144,13 @@ func TestZeroOptions(t *testing.T) {
 		t.Errorf("%+v, %v", kept, err)
 	}
 	to := t.TempDir() + "/legacy.json"
-	if done, err := s.Rollback(ctx, id, ctxdir.RollbackOptions{To: to, Force: true}); err != nil || done.Messages == 0 {
+	if done, err := legacy.Rollback(ctx, s, id, legacy.RollbackOptions{To: to, Force: true}); err != nil || done.Messages == 0 {
 		t.Errorf("%+v, %v", done, err)
 	}
-	if _, err := s.Rollback(ctx, id, ctxdir.RollbackOptions{}); err == nil {
+	if _, err := legacy.Rollback(ctx, s, id, legacy.RollbackOptions{}); err == nil {
 		t.Error("a context that was never migrated has been rolled back")
 	}
-	if _, err := s.Migrate(ctx, to, ctxdir.MigrateOptions{}); !errors.Is(err, ctxdir.ErrExist) {
+	if _, err := legacy.Migrate(ctx, s, to, legacy.MigrateOptions{}); !errors.Is(err, ctxdir.ErrExist) {
 		t.Errorf("migrated onto the context itself: %v", err)
 	}
 	var body json.RawMessage

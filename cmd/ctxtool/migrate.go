@@ -8,9 +8,10 @@ import (
 	"os"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/legacy"
+	legacyfile "github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/spf13/cobra"
 )
 
@@ -109,7 +110,7 @@ func (m *migrateRun) run(paths []string) error {
 // paths migrates every legacy context under the paths. An error ends the run.
 func (m *migrateRun) paths(paths []string) error {
 	for _, path := range paths {
-		for found, err := range legacy.Find(path) {
+		for found, err := range legacyfile.Find(path) {
 			if m.ctx.Err() != nil {
 				return m.ctx.Err()
 			}
@@ -142,7 +143,7 @@ func (m *migrateRun) migrate(path, asked string) error {
 		m.store = s
 	}
 	m.progress.File(path)
-	done, err := m.store.Migrate(m.ctx, path, ctxdir.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.Bytes})
+	done, err := legacy.Migrate(m.ctx, m.store, path, legacy.MigrateOptions{DryRun: m.a.dryRun, Progress: m.progress.Bytes})
 	m.progress.Clear()
 	if m.ctx.Err() != nil {
 		return m.ctx.Err()

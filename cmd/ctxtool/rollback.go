@@ -5,6 +5,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/plain"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/spf13/cobra"
 )
 
@@ -62,8 +63,8 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 			return err
 		}
 		bar := a.newProgress("Writing")
-		o := ctxdir.RollbackOptions{To: to, Force: force, Progress: func(n, all int64) { bar.Steps("messages", n, all) }}
-		done, err := s.Rollback(ctx, id, o)
+		o := legacy.RollbackOptions{To: to, Force: force, Progress: func(n, all int64) { bar.Steps("messages", n, all) }}
+		done, err := legacy.Rollback(ctx, s, id, o)
 		bar.Clear()
 		if differs := libraryError(err).Differs; to == "" && differs != nil {
 			for _, d := range differs {
@@ -81,10 +82,10 @@ func (a *app) rollback(ctx context.Context, ref, to string, force bool) error {
 	})
 }
 
-func (a *app) rolledBack(done ctxdir.RollbackResult) error {
-	if !a.json && done.Trashed.Path != "" {
-		a.note("moved the context to %s", done.Trashed.Path)
+func (a *app) rolledBack(done legacy.RollbackResult) error {
+	if !a.json && done.Trash != "" {
+		a.note("moved the context to %s", done.Trash)
 	}
-	r := rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trashed.Path}
+	r := rolledBackRecord{"rolled_back", done.Context.String(), done.Path, done.Messages, done.Missing, done.Trash}
 	return a.result(r, "%s  %s", plain.OneLine(done.Path), plain.Count(done.Messages, "message"))
 }

@@ -21,6 +21,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/internal/listing"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/search"
@@ -206,8 +207,8 @@ func (x *canaryStore) summarise(t *testing.T) {
 	kit.Check(t, s.Close())
 }
 
-// begin makes the context, with what a legacy context can hold.
-func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
+// begin makes the context, with what a legacy context can hold if it is a migrated one.
+func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, migrated bool) {
 	t.Helper()
 	ctx := t.Context()
 	quoted := func(k kind) json.RawMessage { return json.RawMessage(`"` + k.word() + `"`) }
@@ -225,17 +226,17 @@ func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
 		}}},
 	}))
 	kit.Check(t, c.Close())
-	if !legacy {
+	if !migrated {
 		return
 	}
 	path := filepath.Join(t.TempDir(), workID().String()+".json")
-	_, err := s.Rollback(ctx, workID(), ctxdir.RollbackOptions{To: path})
+	_, err := legacy.Rollback(ctx, s, workID(), legacy.RollbackOptions{To: path})
 	kit.Check(t, err)
 	_, err = s.Remove(ctx, workID())
 	kit.Check(t, err)
 	_, err = s.Purge(ctx, ctxdir.PurgeOptions{All: true})
 	kit.Check(t, err)
-	_, err = s.Migrate(ctx, path, ctxdir.MigrateOptions{})
+	_, err = legacy.Migrate(ctx, s, path, legacy.MigrateOptions{})
 	kit.Check(t, err)
 }
 

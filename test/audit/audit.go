@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/ctxdir/ctxdir/test/writer"
 	"github.com/google/uuid"
 )
@@ -225,7 +226,7 @@ func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 
 // migrateAgain finishes a migration that was cut off: the file is there, or it has its new name and there is a context.
 func migrateAgain(ctx context.Context, s *ctxdir.Store, last writer.Step) error {
-	_, err := s.Migrate(ctx, last.Path, ctxdir.MigrateOptions{})
+	_, err := legacy.Migrate(ctx, s, last.Path, legacy.MigrateOptions{})
 	if !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/histories"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/legacy"
 	"github.com/google/uuid"
 )
 
@@ -104,7 +105,7 @@ func (w *worker) migrate() error {
 		return err
 	}
 	return w.step(Step{Op: Migrate, Context: id, Path: path, Messages: messages}, func(*Step) error {
-		_, err := w.store.Migrate(w.ctx, path, ctxdir.MigrateOptions{})
+		_, err := legacy.Migrate(w.ctx, w.store, path, legacy.MigrateOptions{})
 		if err == nil {
 			w.taken = append(w.taken, id)
 		}
@@ -133,7 +134,7 @@ func (w *worker) legacyFile(id uuid.UUID, drafts []ctxdir.Draft) (file []byte, e
 		return nil, err
 	}
 	path := filepath.Join(dir, "file.json")
-	if _, err := s.Rollback(w.ctx, id, ctxdir.RollbackOptions{To: path}); err != nil {
+	if _, err := legacy.Rollback(w.ctx, s, id, legacy.RollbackOptions{To: path}); err != nil {
 		return nil, err
 	}
 	return os.ReadFile(path)

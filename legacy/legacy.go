@@ -1,9 +1,18 @@
-package ctxdir
+// Package legacy converts contexts between a store and the files of ctxdir's predecessor, in both directions.
+//
+//	did, err := legacy.Migrate(ctx, s, path, legacy.MigrateOptions{})
+//
+// It may change with any version. A store also migrates its own legacy contexts when they are opened: see
+// [ctxdir.Store.Open].
+package legacy
 
 import (
 	"context"
 	"errors"
 
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/bridge"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/google/uuid"
 )
@@ -37,8 +46,8 @@ type RollbackResult struct {
 	Context  uuid.UUID
 	Path     string // of the legacy file or folder
 	Messages int64
-	Missing  int64     // messages that could not be read and are not in the legacy file
-	Trashed  TrashItem // the context, if it moved to the trash
+	Missing  int64  // messages that could not be read and are not in the legacy file
+	Trash    string // the path of the context in the trash, relative to the store, if it moved there
 }
 
 // Migrate converts a legacy file, or the folder of a split one, to a context. It converts the context back, and
@@ -48,32 +57,34 @@ type RollbackResult struct {
 //
 // Migrate changes nothing, and fails with:
 //
-//   - [ErrInvalid] if the path is not a legacy context
-//   - [ErrDamaged] if the file cannot be read to its end
-//   - [ErrTooLarge] if a message is too large
-//   - [ErrConflict] if the context would differ; [Error].Differs says how
-//   - [ErrExist] if another context has the id
-func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (MigrateResult, error) {
-	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
+//   - [ctxdir.ErrInvalid] if the path is not a legacy context
+//   - [ctxdir.ErrDamaged] if the file cannot be read to its end
+//   - [ctxdir.ErrTooLarge] if a message is too large
+//   - [ctxdir.ErrConflict] if the context would differ; [ctxdir.Error].Differs says how
+//   - [ctxdir.ErrExist] if another context has the id
+func Migrate(ctx context.Context, s *ctxdir.Store, path string, o MigrateOptions) (MigrateResult, error) {
+	m, err := migrate.Convert(ctx, bridge.Engine(s), path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
 	return MigrateResult{
 		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
-	}, wrap(err)
+	}, bridge.Error(err)
 }
 
 // Rollback writes a context to a legacy file at o.To, which must not exist. The file includes branches and messages
 // that were added after the migration. Without o.To, Rollback restores the original legacy file to its path, and moves
-// the context to the trash. It refuses with [ErrConflict], before it changes anything, if the context changed since the
-// migration and o.Force is not set.
-func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
-	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
-	return RollbackResult{r.Context, r.Path, r.Messages, r.Missing, trashItem(r.Trashed)}, wrap(err)
+// the context to the trash. It refuses with [ctxdir.ErrConflict], before it changes anything, if the context changed
+// since the migration and o.Force is not set.
+func Rollback(ctx context.Context, s *ctxdir.Store, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
+	r, err := rollback(ctx, bridge.Engine(s), id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
+	return RollbackResult{r.Context, r.Path, r.Messages, r.Missing, r.Trashed.Path}, bridge.Error(err)
 }
 
-func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RollbackResult, error) {
+func rollback(
+	ctx context.Context, s *engine.Store, id uuid.UUID, to string, o migrate.RollbackOptions,
+) (migrate.RollbackResult, error) {
 	if to == "" {
-		return migrate.RestoreLegacy(ctx, s.e, id, o)
+		return migrate.RestoreLegacy(ctx, s, id, o)
 	}
-	c, err := s.e.Context(ctx, id)
+	c, err := s.Context(ctx, id)
 	if err != nil {
 		return migrate.RollbackResult{}, err
 	}
