@@ -39,11 +39,11 @@ func TestSettings(t *testing.T) {
 	all.Wait()
 	want := ctxdir.Settings{
 		TextThreshold: -1, ArchiveAfter: 90 * time.Second, KeepLast: 20, TrashGrace: 2 * time.Second,
-		CacheSize: 100e6, MaxTokens: 4000, StorageMode: ctxdir.StorageLocal, Compression: ctxdir.CompressHybrid,
+		CacheSize: 100e6, MaxTokens: 4000, StorageMode: ctxdir.StorageLocal, Extraction: ctxdir.ExtractHybrid,
 	}
 	err := s.Configure(t.Context(), func(s *ctxdir.Settings) error {
 		s.TextThreshold, s.ArchiveAfter, s.TrashGrace = -1, 90*time.Second, time.Second+1
-		s.CacheSize, s.MaxTokens, s.StorageMode, s.Compression = 100e6, 4000, ctxdir.StorageLocal, ctxdir.CompressHybrid
+		s.CacheSize, s.MaxTokens, s.StorageMode, s.Extraction = 100e6, 4000, ctxdir.StorageLocal, ctxdir.ExtractHybrid
 		return nil
 	})
 	if got := must(s.Settings()); err != nil || got != want {
@@ -80,7 +80,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"negative time", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.ArchiveAfter = -3; return nil }), ctxdir.ErrInvalid},
 		{"negative size", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.CacheSize = -1; return nil }), ctxdir.ErrInvalid},
 		{"storage mode", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.StorageMode = "server"; return nil }), ctxdir.ErrInvalid},
-		{"compression", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Compression = "zip"; return nil }), ctxdir.ErrInvalid},
+		{"extraction", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Extraction = "zip"; return nil }), ctxdir.ErrInvalid},
 		{"for reading", read.Configure(t.Context(), keep), ctxdir.ErrReadOnly},
 		{"cancelled", s.Configure(gone, keep), context.Canceled},
 	} {

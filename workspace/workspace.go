@@ -7,6 +7,8 @@
 //	.ctxdir/blobs/           artifacts: files and large texts of the conversations
 //	.ctxdir/derived/         index and cache
 //	.ctxdir/.gitignore       keeps all of it out of a repository
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package workspace
 
 import (
@@ -109,7 +111,7 @@ func Init(ctx context.Context, project string, opts ...ctxdir.Options) (*ctxdir.
 	}
 	if made {
 		err = s.Configure(ctx, func(s *ctxdir.Settings) error {
-			s.StorageMode, s.Compression = ctxdir.StorageLocal, ctxdir.CompressLocal
+			s.StorageMode, s.Extraction = ctxdir.StorageLocal, ctxdir.ExtractLocal
 			s.CacheSize, s.MaxTokens = CacheSize, ctxdir.DefaultMaxTokens
 			return nil
 		})

@@ -20,7 +20,7 @@ type Settings struct {
 	CacheSize     int64  `json:"cache_size,omitempty"`     // see [engine.WithPool]
 	MaxTokens     int64  `json:"max_tokens,omitempty"`     // of an assembled context
 	StorageMode   string `json:"storage_mode,omitempty"`   // where conversations are
-	Compression   string `json:"compression,omitempty"`    // who summarises them
+	Extraction    string `json:"extraction,omitempty"`     // what extracts the essence of conversations
 }
 
 // Grace returns the grace period of removed data, 0 for the default.
@@ -68,7 +68,7 @@ func withSettings(file []byte, settings Settings) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range []string{
-		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "compression",
+		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "extraction",
 	} {
 		members.Set(name, known.Get(name))
 	}
