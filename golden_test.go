@@ -226,7 +226,7 @@ func withFindings(t *testing.T, s *ctxdir.Store, shown shownStore) shownStore {
 			t.Fatal(err)
 		}
 		c := shown[titles[f.Context]]
-		c.Findings = append(c.Findings, string(f.Severity)+" "+string(f.Kind))
+		c.Findings = append(c.Findings, string(f.Severity)+" "+f.Kind)
 		slices.Sort(c.Findings)
 		shown[titles[f.Context]] = c
 	}

@@ -5,7 +5,7 @@
 // append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)
-//	c, err := s.Context(ctx, id)
+//	c, err := s.Open(ctx, id)
 //	b := c.Active()
 //	at, err := b.Append(ctx, ctxdir.Draft{Body: body})
 //	for m, err := range b.Messages(ctx, 0, ctxdir.End) { … }
@@ -18,8 +18,10 @@
 // processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before
 // it is durable.
 //
-// docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them. This
-// package is the only one with a compatibility promise.
+// docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them.
+//
+// The API of this package is frozen at 0.1: a later version may add names and fields, and changes or removes none. Each
+// other package says in its comment what it promises.
 package ctxdir
 
 import (

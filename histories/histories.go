@@ -4,7 +4,7 @@
 //	for r, err := range importer.Import(ctx, into, path, importer.Options{Known: into}) { … }
 //	err := into.Save()
 //
-// It may change with any version.
+// Its API may change with any minor version; CHANGELOG.md says how.
 package histories
 
 import (

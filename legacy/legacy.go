@@ -2,8 +2,9 @@
 //
 //	did, err := legacy.Migrate(ctx, s, path, legacy.MigrateOptions{})
 //
-// It may change with any version. A store also migrates its own legacy contexts when they are opened: see
-// [ctxdir.Store.Open].
+// A store also migrates its own legacy contexts when they are opened: see [ctxdir.Store.Open].
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package legacy
 
 import (

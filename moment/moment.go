@@ -6,6 +6,8 @@
 //
 //	found, err := moment.Extract(ctx, c, moment.Options{})
 //	for m, err := range moment.All(ctx, c) { … }
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package moment
 
 import (

@@ -71,7 +71,7 @@ func (a *app) repair(ctx context.Context, s *ctxdir.Store, o ctxdir.RepairOption
 	v := a.newSurvey("Repairing", s, o.Contexts)
 	print := func(r ctxdir.Finding) error {
 		r.Severity, r.Repairable = "", false
-		return v.print(r, repairedRecord{"repaired", record.ID(r.Context), string(r.Kind), r.Path, record.ID(r.ID), r.Detail, a.dryRun})
+		return v.print(r, repairedRecord{"repaired", record.ID(r.Context), r.Kind, r.Path, record.ID(r.ID), r.Detail, a.dryRun})
 	}
 	for _, r := range before {
 		if err := print(r); err != nil {

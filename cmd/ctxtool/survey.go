@@ -56,13 +56,13 @@ func (v *survey) progress(p ctxdir.CheckProgress) {
 func (v *survey) print(f ctxdir.Finding, r any) error {
 	v.bar.Clear()
 	v.count++
-	v.byKind[string(f.Kind)]++
+	v.byKind[f.Kind]++
 	a := v.a
 	if a.json {
 		return a.record(r)
 	}
 	colours := a.out.Colours()
-	line := colours.Paint(term.Bold, string(f.Kind))
+	line := colours.Paint(term.Bold, f.Kind)
 	if f.Severity != "" {
 		style := map[ctxdir.Severity]string{ctxdir.SeverityError: term.Red, ctxdir.SeverityWarning: term.Yellow}[f.Severity]
 		line = colours.Paint(style, fmt.Sprintf("%-7s", f.Severity)) + "  " + line

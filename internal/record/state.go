@@ -99,5 +99,5 @@ type Finding struct {
 
 // OfFinding describes a finding.
 func OfFinding(f ctxdir.Finding) Finding {
-	return Finding{"", ID(f.Context), string(f.Kind), string(f.Severity), f.Path, ID(f.ID), f.Detail, f.Repairable}
+	return Finding{"", ID(f.Context), f.Kind, string(f.Severity), f.Path, ID(f.ID), f.Detail, f.Repairable}
 }
