@@ -14,7 +14,9 @@ import (
 
 // Draft is a message to be stored. Only Body is required.
 type Draft struct {
-	ID        uuid.UUID // a new UUIDv7 when it is uuid.Nil
+	// ID is a new UUIDv7 when it is uuid.Nil. To give a message the same id whenever it arrives, derive it from the id of
+	// its context and the id, or content, that it has elsewhere: uuid.NewSHA1(contextID, []byte(originID)).
+	ID        uuid.UUID
 	Role      string    // read from the body when it is empty, as far as the engine knows its form
 	Type      string    // likewise
 	CreatedAt time.Time // likewise
@@ -84,40 +86,44 @@ type AppendResult struct {
 	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
-// WriteOption is a condition of one write. Each call names those that it takes, and fails with [ErrInvalid] when it gets
-// another one.
-type WriteOption func(*[]engine.WriteOption)
+// WriteOptions are the conditions of one write. Each call names the fields that it takes, and fails with [ErrInvalid] if
+// another one is set.
+type WriteOptions struct {
+	// Position makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
+	// replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
+	Position *int64
 
-func writeOption(o engine.WriteOption) WriteOption {
-	return func(all *[]engine.WriteOption) { *all = append(*all, o) }
+	// Sequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
+	// [Summary].Sequence. So a write happens only on the state that the caller knows.
+	Sequence *uint64
+
+	// Shared lets a replacement change a message that other branches show too.
+	Shared bool
 }
 
-func writeOptions(opts []WriteOption) (all []engine.WriteOption) {
+func writeOptions(opts []WriteOptions) (all []engine.WriteOption) {
 	for _, o := range opts {
-		o(&all)
+		if o.Position != nil {
+			all = append(all, engine.AtPosition(*o.Position))
+		}
+		if o.Sequence != nil {
+			all = append(all, engine.AtSequence(*o.Sequence))
+		}
+		if o.Shared {
+			all = append(all, engine.Shared())
+		}
 	}
 	return all
 }
 
-// WithPosition makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
-// replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
-func WithPosition(position int64) WriteOption { return writeOption(engine.AtPosition(position)) }
-
-// WithSequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
-// [Summary].Sequence. So a write happens only on the state that the caller knows.
-func WithSequence(sequence uint64) WriteOption { return writeOption(engine.AtSequence(sequence)) }
-
-// WithShared lets a replacement change a message that other branches show too.
-func WithShared() WriteOption { return writeOption(engine.Shared()) }
-
-// Append adds a message at the end of the branch. Unless the store was opened with [WithRelaxedDurability], the message
+// Append adds a message at the end of the branch. Unless the store was opened with [Options].RelaxedDurability, the message
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //
 // A retry is safe. If the id exists with an equal body, Append succeeds and returns its position; if it exists with
 // another body, Append fails with [ErrConflict]. If that message is damaged or lost, Append stores the body at its
 // position. After an error that wraps [ErrDurability], the message may or may not be stored: retry with the same id.
-// ctx cancels the wait for the lock, never a commit. Append takes [WithPosition] and [WithSequence].
-func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (AppendResult, error) {
+// ctx cancels the wait for the lock, never a commit. Append takes a Position and a Sequence.
+func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOptions) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts)...)
 	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
 }
@@ -125,7 +131,7 @@ func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOption) (Appe
 // AppendBatch adds messages in order, with one commit and one fdatasync. The results say for each message whether it is
 // durable. If a message is refused for its content, the others are still stored. An error means that the batch stopped
 // early, or before the first message. The stored messages are then the first ones of the batch. AppendBatch takes the options of Append.
-func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOption) ([]AppendResult, error) {
+func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteOptions) ([]AppendResult, error) {
 	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts)...)
 	results := make([]AppendResult, len(done))
 	for i, r := range done {
@@ -136,7 +142,7 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteO
 
 // Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the
 // trash of the context. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another branch
-// shows it too, unless [WithShared] allows it. It takes [WithPosition] and [WithSequence] too.
-func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOption) error {
+// shows it too, unless Shared is set. It takes a Position and a Sequence too.
+func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOptions) error {
 	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts)...))
 }

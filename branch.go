@@ -6,10 +6,8 @@ import (
 	"errors"
 	"iter"
 	"math"
-	"slices"
 	"time"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
@@ -109,12 +107,6 @@ func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
 	return p, wrap(err)
 }
 
-// Around returns the message with an id, up to before messages before it and up to after messages after it, in order.
-// It fails with [ErrNotExist] when the branch does not show the message.
-func (b *Branch) Around(ctx context.Context, id uuid.UUID, before, after int) ([]*Message, error) {
-	return all(b.e.Around(ctx, id, before, after))
-}
-
 // Fork adds a branch that begins with the first n messages of this one, and has its system prompt. It copies nothing,
 // reads no message, and does not switch to the new branch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
@@ -162,22 +154,22 @@ func (b *Branch) SystemPrompt(ctx context.Context) (json.RawMessage, error) {
 
 // State returns your state on the branch, or nil if it has none.
 func (b *Branch) State() (json.RawMessage, error) {
-	at, ok := b.e.Context().Current().Branch(b.Name())
-	if !ok {
+	at := metadata(b.e.Context().Current()).Branch(b.Name())
+	if at == nil {
 		return nil, b.missing("read the state of")
 	}
-	return at.Extra.Get(ctxfolder.BranchState), nil
+	return at.State, nil
 }
 
-// SetState replaces your state on the branch; nil removes it. SetState takes [WithSequence].
-func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOption) error {
+// SetState replaces your state on the branch; nil removes it. SetState takes [WriteOptions].Sequence.
+func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...WriteOptions) error {
 	missing := b.missing("set the state of")
 	err := b.e.Context().Update(ctx, updateOf(func(m *Metadata) error {
-		i := slices.IndexFunc(m.Branches, func(at BranchMetadata) bool { return at.Name == b.Name() })
-		if i < 0 {
+		at := m.Branch(b.Name())
+		if at == nil {
 			return missing
 		}
-		m.Branches[i].State = state
+		at.State = state
 		return nil
 	}), writeOptions(opts)...)
 	if errors.Is(err, missing) {

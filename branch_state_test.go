@@ -15,22 +15,16 @@ func stateOf(t *testing.T, s *ctxdir.Store, id uuid.UUID, branch string) string 
 	t.Helper()
 	c := must(s.Open(context.Background(), id))
 	defer c.Close()
-	for _, b := range c.Metadata().Branches {
-		if b.Name == branch {
-			return string(b.State)
-		}
+	b := c.Metadata().Branch(branch)
+	if b == nil {
+		t.Fatalf("no branch %q", branch)
 	}
-	t.Fatalf("no branch %q", branch)
-	return ""
+	return string(b.State)
 }
 
 func setState(branch, state string) func(m *ctxdir.Metadata) error {
 	return func(m *ctxdir.Metadata) error {
-		for i := range m.Branches {
-			if m.Branches[i].Name == branch {
-				m.Branches[i].State = json.RawMessage(state)
-			}
-		}
+		m.Branch(branch).State = json.RawMessage(state)
 		return nil
 	}
 }
@@ -77,12 +71,12 @@ func TestCommitPosition(t *testing.T) {
 	appends := func(d ctxdir.Draft) func(tx *ctxdir.Tx) error {
 		return func(tx *ctxdir.Tx) error { return tx.Append("main", d) }
 	}
-	must(c.Commit(ctx, appends(draft), ctxdir.WithPosition(n)))
-	again := must(c.Commit(ctx, appends(draft), ctxdir.WithPosition(n)))
+	must(c.Commit(ctx, appends(draft), ctxdir.WriteOptions{Position: &n}))
+	again := must(c.Commit(ctx, appends(draft), ctxdir.WriteOptions{Position: &n}))
 	if at := again.Appended[0]; !at.Existed || at.Position != n {
 		t.Errorf("the retry returned %+v", at)
 	}
-	_, err := c.Commit(ctx, appends(ctxdir.Draft{Body: said("user", "And then?")}), ctxdir.WithPosition(n))
+	_, err := c.Commit(ctx, appends(ctxdir.Draft{Body: said("user", "And then?")}), ctxdir.WriteOptions{Position: &n})
 	if !errors.Is(err, ctxdir.ErrPosition) {
 		t.Errorf("a stale commit: %v", err)
 	}

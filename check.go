@@ -119,9 +119,9 @@ func repaired(r integrity.Repaired) Finding {
 
 // RepairStore rewrites the store's own file, ctxdir.json, if it is damaged or missing. It takes the id from the
 // contexts; the settings are lost. The damaged file moves to the trash. Until then, [Open] fails with [ErrDamaged], and
-// only a store that is opened with [WithReadOnly] shows its contexts. RepairStore returns what it did, or nothing if
+// only a store that is opened with [Options].ReadOnly shows its contexts. RepairStore returns what it did, or nothing if
 // the file is intact. It fails with [ErrFormat] if a newer version of the program made the store.
-func RepairStore(dir string, opts ...Option) ([]Finding, error) {
+func RepairStore(dir string, opts ...Options) ([]Finding, error) {
 	done, err := engine.RepairStore(dir, engineOptions(opts)...)
 	if err != nil || done == "" {
 		return nil, wrap(err)

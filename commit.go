@@ -31,8 +31,8 @@ type CommitResult struct {
 //
 // f runs under the lock of the context, on its newest state, and may run a second time: it must change nothing but tx,
 // and must not write to the context in another way. If f returns an error, nothing is committed. Commit
-// takes [WithPosition], if it appends a message, and [WithSequence].
-func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...WriteOption) (CommitResult, error) {
+// takes a Position, if it appends a message, and a Sequence.
+func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...WriteOptions) (CommitResult, error) {
 	var failed error
 	done, err := c.e.Commit(ctx, func(e *engine.Tx) error {
 		failed = f(&Tx{e})
@@ -62,9 +62,9 @@ func (tx *Tx) Append(branch string, drafts ...Draft) error {
 	return wrap(tx.e.Append(branch, engineDrafts(drafts)))
 }
 
-// Replace gives a message another body. It cannot replace a message that the same commit appends. It takes [WithPosition]
-// and [WithShared].
-func (tx *Tx) Replace(branch string, id uuid.UUID, d Draft, opts ...WriteOption) error {
+// Replace gives a message another body. It cannot replace a message that the same commit appends. It takes a Position
+// and Shared.
+func (tx *Tx) Replace(branch string, id uuid.UUID, d Draft, opts ...WriteOptions) error {
 	return wrap(tx.e.Replace(branch, id, d.engine(), writeOptions(opts)...))
 }
 

@@ -113,7 +113,7 @@ func TestDerived(t *testing.T) {
 		}
 		failed = errors.New("no")
 	}
-	r := must(ctxdir.Open(s.Info().Path, ctxdir.WithReadOnly()))
+	r := must(ctxdir.Open(s.Info().Path, ctxdir.Options{ReadOnly: true}))
 	defer r.Close()
 	if _, err := r.Derived("mine", nil); !errors.Is(err, ctxdir.ErrReadOnly) {
 		t.Errorf("read-only: %v", err)

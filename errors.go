@@ -45,7 +45,7 @@ var (
 	ErrUnexamined = engine.ErrUnexamined
 	// ErrDurability: a sync failed. After a crash, the data that was being written may or may not be there.
 	ErrDurability = engine.ErrDurability
-	// ErrTooLarge: the message is above the limit of [WithMaxMessage] or [WithMemoryLimit], or its payloads are above 1
+	// ErrTooLarge: the message is above the limit of [Options].MaxMessage or MemoryLimit, or its payloads are above 1
 	// GiB.
 	ErrTooLarge = engine.ErrTooLarge
 )

@@ -74,11 +74,11 @@ func ExampleContext_Commit_state() {
 
 // answer appends only at the position that the caller expects: it fails when another writer was faster.
 func answer(ctx context.Context, b *ctxdir.Branch, seen int64, body json.RawMessage) error {
-	_, err := b.Append(ctx, ctxdir.Draft{Body: body}, ctxdir.WithPosition(seen))
+	_, err := b.Append(ctx, ctxdir.Draft{Body: body}, ctxdir.WriteOptions{Position: &seen})
 	return err
 }
 
-func ExampleWithPosition() {
+func ExampleWriteOptions() {
 	ctx := context.Background()
 	_, c, done := temporary("A walk")
 	defer done()
@@ -180,11 +180,11 @@ func ExampleContext_Commit() {
 			m.State = json.RawMessage(`{"lost":false}`)
 			return nil
 		})
-	}, ctxdir.WithSequence(first.Sequence))
+	}, ctxdir.WriteOptions{Sequence: &first.Sequence})
 	fmt.Println(second.Appended[0].Position, string(c.Metadata().State), err)
 
 	// The context changed since the first commit.
-	_, err = c.Commit(ctx, append4, ctxdir.WithSequence(first.Sequence))
+	_, err = c.Commit(ctx, append4, ctxdir.WriteOptions{Sequence: &first.Sequence})
 	fmt.Println(errors.Is(err, ctxdir.ErrPosition))
 	// Output:
 	// 4 <nil>

@@ -48,7 +48,7 @@ func ExampleStore_Check() {
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
-	check(c.Admin().Seal(ctx)) // until then, a message may be without a file
+	check(c.Seal(ctx)) // until then, a message may be without a file
 	check(os.Remove(file))
 
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true}) {
@@ -60,14 +60,14 @@ func ExampleStore_Check() {
 
 func ExampleMessage() {
 	ctx := context.Background()
-	s, c, done := temporary("A walk", ctxdir.WithTextThreshold(10))
+	s, c, done := temporary("A walk", ctxdir.Options{TextThreshold: 10})
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way to the lighthouse?")}))
 	m := must(c.Active().Message(ctx, at.ID))
 	body, err := m.Body(ctx)
 	fmt.Println(len(must(m.Payloads())), string(body), err)
 
-	check(c.Admin().Seal(ctx)) // until then, the log has the payload
+	check(c.Seal(ctx)) // until then, the log has the payload
 	check(c.Close())
 	check(os.RemoveAll(filepath.Join(s.Info().Path, "blobs")))
 	again := must(s.Open(ctx, c.ID()))

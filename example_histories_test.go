@@ -27,7 +27,7 @@ func adopt(ctx context.Context, s *ctxdir.Store, root string) (added int64, err 
 	return added, nil
 }
 
-func ExampleStore_Importer() {
+func Example_histories() {
 	ctx := context.Background()
 	s, _, done := temporary("A walk")
 	defer done()
@@ -55,7 +55,7 @@ const old = `{
   "current_state": "Idle"
 }`
 
-func ExampleStore_Migrate() {
+func Example_legacy() {
 	ctx := context.Background()
 	s, _, done := temporary("A walk")
 	defer done()

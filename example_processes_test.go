@@ -90,7 +90,7 @@ func ExampleError() {
 	defer done()
 	_, err := s.Open(ctx, uuid.New())
 	fmt.Println(advice(err))
-	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Well?")}, ctxdir.WithPosition(7))
+	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Well?")}, ctxdir.WriteOptions{Position: new(int64(7))})
 	fmt.Println(advice(err))
 	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte("no JSON")})
 	fmt.Println(advice(err))

@@ -15,7 +15,7 @@ import (
 
 // open opens the store of a program, and makes it on the first run.
 func open(dir string) (*ctxdir.Store, error) {
-	return ctxdir.Init(dir, ctxdir.WithLockTimeout(5*time.Second))
+	return ctxdir.Init(dir, ctxdir.Options{LockTimeout: 5 * time.Second})
 }
 
 func ExampleInit() {

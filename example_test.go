@@ -38,7 +38,7 @@ func Example() {
 }
 
 // temporary makes a store for an example, and a conversation in it. done removes them.
-func temporary(title string, opts ...ctxdir.Option) (s *ctxdir.Store, c *ctxdir.Context, done func()) {
+func temporary(title string, opts ...ctxdir.Options) (s *ctxdir.Store, c *ctxdir.Context, done func()) {
 	dir := must(os.MkdirTemp("", "store-"))
 	s = must(ctxdir.Init(dir, opts...))
 	c = must(s.Create(context.Background(), ctxdir.Metadata{Title: title}))

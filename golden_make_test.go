@@ -42,7 +42,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("sealed")
 		for range 4 {
 			g.fill(c, "main", 8)
-			g.do(c.Admin().Seal(g.Context()))
+			g.do(c.Seal(g.Context()))
 		}
 		g.fill(c, "main", 3)
 	},
@@ -50,7 +50,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("merged")
 		for range 10 {
 			g.fill(c, "main", 2)
-			g.do(c.Admin().Seal(g.Context()))
+			g.do(c.Seal(g.Context()))
 		}
 	},
 	"archived": func(g *golden) {
@@ -196,7 +196,7 @@ var goldenStates = map[string]func(g *golden){
 	"damaged-segment": func(g *golden) {
 		c := g.new("damaged segment")
 		g.fill(c, "main", 6)
-		g.do(c.Admin().Seal(g.Context()))
+		g.do(c.Seal(g.Context()))
 		g.fill(c, "main", 1)
 		g.damage(c, "segments/*", "message 2")
 	},
@@ -237,7 +237,7 @@ func (g *golden) fill(c *ctxdir.Context, branch string, n int) {
 // viewed fills a context with messages that have their files.
 func (g *golden) viewed(c *ctxdir.Context, n int) []*ctxdir.Message {
 	g.fill(c, "main", n)
-	g.do(c.Admin().Seal(g.Context()))
+	g.do(c.Seal(g.Context()))
 	return must(c.Active().Range(g.Context(), 0, ctxdir.End))
 }
 
@@ -295,7 +295,7 @@ func TestMakeGoldenStores(t *testing.T) {
 			out := t.TempDir()
 			g.do(os.CopyFS(filepath.Join(out, "STORE"), os.DirFS(g.dir)))
 			copyTimes(t, g.dir, filepath.Join(out, "STORE"))
-			read := must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.WithReadOnly()))
+			read := must(ctxdir.Open(filepath.Join(out, "STORE"), ctxdir.Options{ReadOnly: true}))
 			defer read.Close()
 			shown := must(json.MarshalIndent(withFindings(t, read, showStore(t, read)), "", " "))
 			g.do(os.WriteFile(filepath.Join(out, "shown.json"), append(shown, '\n'), 0o600))

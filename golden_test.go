@@ -161,7 +161,7 @@ func testGolden(t *testing.T, file, state string) {
 		t.Fatal(err)
 	}
 	path := filepath.Join(dir, "STORE")
-	read := must(ctxdir.Open(path, ctxdir.WithReadOnly()))
+	read := must(ctxdir.Open(path, ctxdir.Options{ReadOnly: true}))
 	shown := withFindings(t, read, showStore(t, read))
 	if diff := gocmp.Diff(want, shown); diff != "" {
 		t.Errorf("opened for reading only it shows (-then +now):\n%s", diff)
@@ -253,7 +253,7 @@ func goOn(t *testing.T, c *ctxdir.Context, want shownStore, damaged bool) {
 		}
 		want[title].Branches[name] = append(messages, shownMessage{Position: at.Position, ID: at.ID.String(), Role: "user", Body: string(body)})
 	}
-	if err := c.Admin().Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
+	if err := c.Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
 		t.Error(err)
 	}
 }

@@ -3,45 +3,48 @@ package ctxdir
 import (
 	"context"
 	"encoding/json"
+	"sync"
 
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/importing"
 	"github.com/google/uuid"
 )
 
-// Importer returns the store in the form that package importer requires: importer.Import(ctx, s.Importer(), path, …)
-// stores the histories of another tool.
-func (s *Store) Importer() importer.Store { return importStore{s.imports} }
+// Importer returns the store in the form that package importer takes:
+//
+//	into := s.Importer()
+//	for r, err := range importer.Import(ctx, into, path, importer.Options{Known: into}) { … }
+//	err := into.Save()
+//
+// As [importer.Known], it is the cache of the histories that the store holds completely: an import passes over files that
+// did not change since. Save keeps it for later imports, in derived/ of the store. It has no text of messages, and may be
+// lost: then an import reads each file once more. If something was committed to a context since the import, such as an
+// append or a rewind, its files are read again. Imports of several goroutines and processes may save. Save changes nothing
+// in a store that is open for reading.
+func (s *Store) Importer() importer.Destination {
+	return destination{s.imports, sync.OnceValue(s.imports.Cache)}
+}
 
-// Imported is the cache of the histories that the store holds completely: pass it as importer.Options.Known, and an
-// import passes over files that did not change since. Save keeps it for later imports, in derived/ of the store. It has
-// no text of messages, and may be lost: then an import reads each file once more. If something was committed to a
-// context since the import, such as an append or a rewind, its files are read again.
-type Imported struct{ i *importing.Cache }
+type destination struct {
+	into  *importing.Store
+	known func() *importing.Cache
+}
 
-// Imported reads the cache. A missing or damaged one is empty.
-func (s *Store) Imported() *Imported { return &Imported{s.imports.Cache()} }
-
-// Has implements [importer.Known].
-func (i *Imported) Has(ctx context.Context, h importer.History) bool { return i.i.Has(ctx, h) }
-
-// Note implements [importer.Known].
-func (i *Imported) Note(h importer.History, contexts []uuid.UUID) { i.i.Note(h, contexts) }
-
-// Save writes what the imports have noted. Imports of several processes may save.
-func (i *Imported) Save() error { return wrap(i.i.Save()) }
-
-// importStore converts the errors of the engine to those of this package.
-type importStore struct{ importer.Store }
-
-func (i importStore) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
-	c, err := i.Store.Open(ctx, info)
+func (d destination) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
+	c, err := d.into.Open(ctx, info)
 	if err != nil {
 		return nil, wrap(err)
 	}
 	return conversation{c}, nil
 }
 
+func (d destination) Has(ctx context.Context, h importer.History) bool { return d.known().Has(ctx, h) }
+
+func (d destination) Note(h importer.History, contexts []uuid.UUID) { d.known().Note(h, contexts) }
+
+func (d destination) Save() error { return wrap(d.known().Save()) }
+
+// conversation converts the errors of the engine to those of this package.
 type conversation struct{ importer.Conversation }
 
 func (c conversation) Branches(ctx context.Context) ([]importer.Branch, error) {

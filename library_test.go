@@ -37,7 +37,7 @@ func TestLibraryPage(t *testing.T) {
 		}
 	}
 	for file, pattern := range map[string]string{
-		"options.go": `(?m)^func ([A-Z]\w+)\(.*\) Option `,
+		"options.go": `(?m)^\t([A-Z]\w+) +[\w.]+$`,
 		"errors.go":  `(?m)^\t(Err\w+) += `,
 	} {
 		source, err := os.ReadFile(file)

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/blob"
-	envelope "github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -103,10 +102,6 @@ func (m *Message) Payloads() ([]Payload, error) {
 // Open returns a payload of the message as a stream, and its size in bytes. The reader verifies the content at its end.
 func (m *Message) Open(p Payload) (io.ReadCloser, int64, error) { return m.from.Open(p.ref) }
 
-// DerivedID returns an id that depends only on its arguments, a UUIDv5: use it to give a message the same id whenever
-// it arrives, from the id of its context and the id, or content, that it has elsewhere.
-func DerivedID(space uuid.UUID, name string) uuid.UUID { return envelope.DerivedID(space, name) }
-
 // Body returns the framework's object, byte for byte, with every payload in its place. If a payload cannot be read, the
 // body has the reference instead, and the error joins an [*Error] for each such payload, with its pointer as Path. An
 // unavailable message has no body; the error says why.
@@ -118,7 +113,7 @@ func (m *Message) Body(ctx context.Context) (json.RawMessage, error) {
 	return body, m.wrap(err)
 }
 
-// WriteBody streams the object that Body returns to w, so it can write a body above the limit of [WithMemoryLimit]. It
+// WriteBody streams the object that Body returns to w, so it can write a body above the limit of [Options].MemoryLimit. It
 // fails as Body does; the references of payloads that cannot be read are written in their places.
 func (m *Message) WriteBody(ctx context.Context, w io.Writer) error {
 	return m.wrap(m.from.WriteBody(ctx, w))

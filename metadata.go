@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -38,6 +39,18 @@ type BranchMetadata struct {
 	SystemPrompt json.RawMessage // a text, or the reference to one; [Branch.SystemPrompt] returns the text
 	State        json.RawMessage // your state on this branch; a fork begins with that of its parent
 	Extra        json.RawMessage // an object: members that this program does not know
+}
+
+// Branch returns the entry of a branch in m.Branches, or nil if there is none:
+//
+//	state := c.Metadata().Branch("main").State
+//	err := c.Update(ctx, func(m *ctxdir.Metadata) error { m.Branch("main").State = next; return nil })
+func (m *Metadata) Branch(name string) *BranchMetadata {
+	i := slices.IndexFunc(m.Branches, func(b BranchMetadata) bool { return b.Name == name })
+	if i < 0 {
+		return nil
+	}
+	return &m.Branches[i]
 }
 
 func metadata(e *ctxfolder.Metadata) *Metadata {

@@ -56,7 +56,7 @@ func TestRepairStore(t *testing.T) {
 	if _, err := ctxdir.Open(was.Path); !errors.Is(err, ctxdir.ErrDamaged) {
 		t.Errorf("opened: %v", err)
 	}
-	reading, err := ctxdir.Open(was.Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(was.Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -92,7 +92,7 @@ func TestRepairStore(t *testing.T) {
 func TestFailed(t *testing.T) {
 	s, ids := stocked(t, 3)
 	overwrite(t, s, ids[1].String()+"/metadata.json", `{"ctxdir":"context/9"}`)
-	reading, err := ctxdir.Open(s.Info().Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(s.Info().Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -206,7 +206,7 @@ func TestErrorsOfParts(t *testing.T) {
 	}
 	defer c.Close()
 	overwrite(t, s, ids[0].String()+"/metadata.json", "{")
-	reading, err := ctxdir.Open(s.Info().Path, ctxdir.WithReadOnly())
+	reading, err := ctxdir.Open(s.Info().Path, ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -258,27 +258,27 @@ func TestBranchMethods(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if state, err := was.State(); state != nil || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("first").State; state != nil {
+		t.Errorf("state %s", state)
 	}
-	if err := was.SetState(ctx, json.RawMessage(`{"step": 1}`)); err != nil {
+	if err := c.Update(ctx, setState("first", `{"step": 1}`)); err != nil {
 		t.Fatal(err)
 	}
 	b, err := was.Rename(ctx, "second")
 	if err != nil || b.Name() != "second" {
 		t.Fatalf("%v, %v", b, err)
 	}
-	if state, err := b.State(); string(state) != `{"step":1}` || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("second").State; string(state) != `{"step":1}` || c.Metadata().Branch("first") != nil {
+		t.Errorf("state %s", state)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WithSequence(1)); !errors.Is(err, ctxdir.ErrPosition) {
+	if err := c.Update(ctx, setState("second", ""), ctxdir.WriteOptions{Sequence: new(uint64(1))}); !errors.Is(err, ctxdir.ErrPosition) {
 		t.Errorf("the state of another commit: %v", err)
 	}
-	if err := b.SetState(ctx, nil, ctxdir.WithSequence(c.Summary().Sequence)); err != nil {
+	if err := c.Update(ctx, setState("second", ""), ctxdir.WriteOptions{Sequence: new(c.Summary().Sequence)}); err != nil {
 		t.Error(err)
 	}
-	if state, err := b.State(); state != nil || err != nil {
-		t.Errorf("state %s, %v", state, err)
+	if state := c.Metadata().Branch("second").State; state != nil {
+		t.Errorf("state %s", state)
 	}
 	if err := b.Remove(ctx); err != nil {
 		t.Fatal(err)
@@ -286,8 +286,6 @@ func TestBranchMethods(t *testing.T) {
 	for name, err := range map[string]error{
 		"rename":        only(was.Rename(ctx, "third")),
 		"remove":        b.Remove(ctx),
-		"state":         only(b.State()),
-		"set state":     b.SetState(ctx, json.RawMessage(`1`)),
 		"system prompt": only(b.SystemPrompt(ctx)),
 	} {
 		if at := new(ctxdir.Error); !errors.Is(err, ctxdir.ErrNotExist) || !errors.As(err, &at) || at.Branch == "" {

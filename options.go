@@ -7,51 +7,70 @@ import (
 	"github.com/ctxdir/ctxdir/internal/migrate"
 )
 
-// Option changes how a store is opened.
-type Option func(*[]engine.Option)
+// Options say how a store is opened. A field that is zero means its default. [Open] and [Init] take several, for
+// programs that collect them: of the values of a field, the last one that is not zero counts.
+type Options struct {
+	// ReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are
+	// then in the system's temporary folder.
+	ReadOnly bool
 
-func option(o engine.Option) Option { return func(all *[]engine.Option) { *all = append(*all, o) } }
+	// RelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a
+	// power cut. A power cut may then lose the newest messages, and no others. By default one fdatasync of the log covers
+	// each message before its append returns.
+	RelaxedDurability bool
 
-func engineOptions(opts []Option) []engine.Option {
+	// LockTimeout bounds the wait for another process; then the operation fails with [ErrLocked]. 0 means 10 seconds, a
+	// negative time no wait.
+	LockTimeout time.Duration
+
+	// TextThreshold is the length, in bytes, from which a text moves to a blob. 0 means the store's setting, see
+	// [Settings], or else 16 KiB; a negative number moves no text, 1 each one. Binary data (base64 of 256 bytes or more)
+	// always moves. [Init] writes the threshold into the settings of a new store; with [Open] it applies to this handle
+	// only. docs/DESIGN.md has the measurements.
+	TextThreshold int64
+
+	// MaxMessage bounds a message, in bytes. 0 means 256 MiB. A larger message fails with [ErrTooLarge].
+	MaxMessage int64
+
+	// MemoryLimit is the limit, in bytes, of the memory that one call takes for decompressed data: a small file can expand
+	// to gigabytes. 0 means 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the engine
+	// assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge]. [Message.WriteBody],
+	// [Message.Open] and [Branch.Messages] stream, and can read such data.
+	MemoryLimit int64
+
+	// CacheSize bounds the messages that are kept in memory, in bytes. 0 means the store's setting, see [Settings], or
+	// else 64 MiB; a negative number keeps none.
+	CacheSize int64
+
+	// Internal is for the tests of ctxdir itself.
+	Internal []engine.Option
+}
+
+func engineOptions(opts []Options) []engine.Option {
 	all := []engine.Option{engine.OpenLegacy(migrate.Open)}
 	for _, o := range opts {
-		o(&all)
+		if o.ReadOnly {
+			all = append(all, engine.ReadOnly())
+		}
+		if o.RelaxedDurability {
+			all = append(all, engine.WithDurability(engine.Relaxed))
+		}
+		if o.LockTimeout != 0 {
+			all = append(all, engine.WithLockTimeout(max(o.LockTimeout, 0)))
+		}
+		if o.TextThreshold != 0 {
+			all = append(all, engine.WithTextThreshold(o.TextThreshold))
+		}
+		if o.MaxMessage != 0 {
+			all = append(all, engine.WithMaxMessage(o.MaxMessage))
+		}
+		if o.MemoryLimit != 0 {
+			all = append(all, engine.WithMemoryLimit(o.MemoryLimit))
+		}
+		if o.CacheSize != 0 {
+			all = append(all, engine.WithPool(max(o.CacheSize, 0)))
+		}
+		all = append(all, o.Internal...)
 	}
 	return all
 }
-
-// WithRelaxedDurability lets an append return before the message is durable: it survives the end of the process, not a
-// power cut. A power cut may then lose the newest messages, and no others. By default one fdatasync of the log
-// covers each message before its append returns.
-func WithRelaxedDurability() Option { return option(engine.WithDurability(engine.Relaxed)) }
-
-// WithPool bounds the messages that are kept in memory, in bytes. The default is the store's setting, see [Settings], or
-// else 64 MiB; 0 keeps none.
-func WithPool(bytes int64) Option { return option(engine.WithPool(bytes)) }
-
-// WithMemoryLimit sets the limit, in bytes, of the memory that one call takes for decompressed data. A small file can
-// expand to gigabytes. The default is 256 MiB. The limit counts bodies, texts, payloads and archived messages; while the
-// engine assembles a body, the call may take twice the limit. A larger read fails with [ErrTooLarge].
-// [Message.WriteBody], [Message.Open] and [Branch.Messages] stream, and can read such data.
-func WithMemoryLimit(bytes int64) Option { return option(engine.WithMemoryLimit(bytes)) }
-
-// WithLockTimeout bounds the wait for another process. The default is 10 seconds.
-func WithLockTimeout(d time.Duration) Option { return option(engine.WithLockTimeout(d)) }
-
-// WithMaxMessage bounds a message, in bytes. The default is 256 MiB.
-func WithMaxMessage(bytes int64) Option { return option(engine.WithMaxMessage(bytes)) }
-
-// WithTextThreshold sets the threshold, in bytes: a text of at least this length moves to a blob. 0 moves every string,
-// a negative number none. The default is 16 KiB; docs/DESIGN.md has the measurements. Binary data (base64 of 256 bytes
-// or more) always moves. [Init] writes the threshold into the settings of a new store; with [Open] it applies to this
-// handle only.
-func WithTextThreshold(bytes int64) Option { return option(engine.WithTextThreshold(bytes)) }
-
-// WithoutMigration shows a legacy context in the store as it is. By default [Store.Open] migrates it.
-func WithoutMigration() Option {
-	return option(engine.OpenLegacy(migrate.View))
-}
-
-// WithReadOnly opens the store for reading: nothing in it changes. The files that a view of a legacy context needs are
-// then in the system's temporary folder.
-func WithReadOnly() Option { return option(engine.ReadOnly()) }

@@ -45,19 +45,21 @@ func TestZeroOptions(t *testing.T) {
 		"collect nothing":      only(s.Collect(ctx, ctxdir.CollectOptions{})),
 		"collect both":         only(s.Collect(ctx, ctxdir.CollectOptions{Contexts: both, All: true})),
 		"two grace periods":    only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: time.Hour, NoGrace: true})),
+		"due for some":         only(s.Collect(ctx, ctxdir.CollectOptions{Contexts: both, IfDue: true})),
+		"due in a dry run":     only(s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true, DryRun: true})),
 		"negative grace":       only(s.Collect(ctx, ctxdir.CollectOptions{All: true, Grace: -1})),
 		"erase nothing":        only(s.Erase(ctx, id, nil, ctxdir.EraseOptions{})),
 		"purge nothing":        only(s.Purge(ctx, ctxdir.PurgeOptions{})),
 		"purge items and all":  only(s.Purge(ctx, ctxdir.PurgeOptions{Items: []uuid.UUID{id}, All: true})),
 		"purge all of an age":  only(s.Purge(ctx, ctxdir.PurgeOptions{Age: time.Hour, All: true})),
 		"negative age":         only(s.Purge(ctx, ctxdir.PurgeOptions{Age: -1})),
-		"append to shared":     only(c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WithShared())),
-		"batch to shared":      only(c.Active().AppendBatch(ctx, nil, ctxdir.WithShared())),
-		"update at a position": c.Update(ctx, func(*ctxdir.Metadata) error { return nil }, ctxdir.WithPosition(99)),
-		"commit to shared":     only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WithShared())),
-		"position of nothing":  only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WithPosition(3))),
+		"append to shared":     only(c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WriteOptions{Shared: true})),
+		"batch to shared":      only(c.Active().AppendBatch(ctx, nil, ctxdir.WriteOptions{Shared: true})),
+		"update at a position": c.Update(ctx, func(*ctxdir.Metadata) error { return nil }, ctxdir.WriteOptions{Position: new(int64(99))}),
+		"commit to shared":     only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WriteOptions{Shared: true})),
+		"position of nothing":  only(c.Commit(ctx, func(*ctxdir.Tx) error { return nil }, ctxdir.WriteOptions{Position: new(int64(3))})),
 		"sequence in a commit": only(c.Commit(ctx, func(tx *ctxdir.Tx) error {
-			return tx.Replace("main", messages[0].ID, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WithSequence(1))
+			return tx.Replace("main", messages[0].ID, ctxdir.Draft{Body: []byte(`{}`)}, ctxdir.WriteOptions{Sequence: new(uint64(1))})
 		})),
 	} {
 		if !errors.Is(refused, ctxdir.ErrInvalid) {

@@ -14,7 +14,7 @@ import (
 
 // TestOpenPayload: the store has a payload by its hash alone, verified, and takes nothing but a hash.
 func TestOpenPayload(t *testing.T) {
-	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithTextThreshold(100))
+	s, err := ctxdir.Init(t.TempDir(), ctxdir.Options{TextThreshold: 100})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -34,7 +34,7 @@ func newReferring(t *testing.T) *referring {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &referring{t, s, c, ctxdir.DerivedID(c.ID(), "first")}
+	r := &referring{t, s, c, uuid.NewSHA1(c.ID(), []byte("first"))}
 	r.must(c.Active().Append(t.Context(), ctxdir.Draft{
 		ID: r.id, References: json.RawMessage(" " + strings.ReplaceAll(someReferences, ":", " : ")),
 		Body: json.RawMessage(`{"role":"user","content":"x"}`),
@@ -98,17 +98,17 @@ func TestReferencesStay(t *testing.T) {
 	r.check("in a backup", saved, "main", someReferences)
 	r.must(nil, saved.Close())
 
-	r.must(r.c.Admin().Externalise(ctx, 1, false))
+	r.must(r.c.Externalise(ctx, 1, false))
 	r.check("after another threshold", r.c, "main", someReferences)
 	r.must(nil, r.c.Close())
 	r.must(r.s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{r.c.ID()}}))
 	r.reopen()
 	r.check("archived", r.c, "main", someReferences)
-	r.must(r.c.Admin().Unarchive(ctx, nil))
+	r.must(r.c.Unarchive(ctx, nil))
 	r.check("no longer archived", r.c, "main", someReferences)
 
 	for _, damage := range []string{"metadata.json", "messages"} {
-		r.must(nil, r.c.Admin().Seal(ctx))
+		r.must(nil, r.c.Seal(ctx))
 		r.must(nil, r.c.Close())
 		found, _ := filepath.Glob(filepath.Join(r.s.Info().Path, r.c.ID().String(), damage))
 		if len(found) == 0 {

@@ -13,7 +13,7 @@ import (
 
 // Settings are the settings of a store. They are in ctxdir.json, and apply to every program that uses the store.
 type Settings struct {
-	// TextThreshold is the length, in bytes, from which a text moves to a blob; see [WithTextThreshold]. A store that is
+	// TextThreshold is the length, in bytes, from which a text moves to a blob; see [Options]. A store that is
 	// open keeps the threshold it was opened with.
 	TextThreshold int64
 
@@ -26,7 +26,7 @@ type Settings struct {
 	// TrashGrace is how long removed branches, contexts and blobs can be restored; 0 means a week.
 	TrashGrace time.Duration
 
-	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless it was opened with [WithPool], and
+	// CacheSize bounds the messages that an open store keeps in memory, in bytes, unless [Options].CacheSize says otherwise, and
 	// the texts that package assemble keeps on disk; 0 means 64 MiB, and more than 1 GiB counts as 1 GiB.
 	CacheSize int64
 
@@ -36,9 +36,9 @@ type Settings struct {
 	// StorageMode says where conversations are kept; empty means [StorageLocal], the only mode so far.
 	StorageMode string
 
-	// Compression says what extracts the essence of conversations: [CompressLocal], [CompressRemote] or [CompressHybrid].
-	// Empty means CompressLocal.
-	Compression string
+	// Extraction says what extracts the essence of conversations: [ExtractLocal], [ExtractRemote] or [ExtractHybrid].
+	// Empty means ExtractLocal.
+	Extraction string
 }
 
 // DefaultMaxTokens is the budget of an assembled context where neither caller nor store gives one.
@@ -50,9 +50,9 @@ const StorageLocal = "local"
 // What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names, or
 // the model, with the rules where it fails.
 const (
-	CompressLocal  = "local"
-	CompressRemote = "remote"
-	CompressHybrid = "hybrid"
+	ExtractLocal  = "local"
+	ExtractRemote = "remote"
+	ExtractHybrid = "hybrid"
 )
 
 // Settings reads the settings of the store.
@@ -65,7 +65,7 @@ func settings(e engine.Settings) Settings {
 	o, _ := archiving.FromSettings(e)
 	s := Settings{
 		TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace(),
-		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Compression: e.Compression,
+		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Extraction: e.Extraction,
 	}
 	if e.TextThreshold != nil {
 		s.TextThreshold = *e.TextThreshold
@@ -90,7 +90,7 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 			e.TextThreshold = &now.TextThreshold
 		}
 		e.ArchiveAfter, e.KeepLast, e.TrashGrace = seconds(now.ArchiveAfter), now.KeepLast, seconds(now.TrashGrace)
-		e.CacheSize, e.MaxTokens, e.StorageMode, e.Compression = now.CacheSize, now.MaxTokens, now.StorageMode, now.Compression
+		e.CacheSize, e.MaxTokens, e.StorageMode, e.Extraction = now.CacheSize, now.MaxTokens, now.StorageMode, now.Extraction
 		return nil
 	}))
 }
@@ -101,8 +101,8 @@ func (s *Settings) check() error {
 		return errors.New("settings must not be negative")
 	case s.StorageMode != "" && s.StorageMode != StorageLocal:
 		return fmt.Errorf("unknown storage mode %q; this version supports only %q", s.StorageMode, StorageLocal)
-	case !slices.Contains([]string{"", CompressLocal, CompressRemote, CompressHybrid}, s.Compression):
-		return fmt.Errorf("unknown compression %q; use %q, %q or %q", s.Compression, CompressLocal, CompressRemote, CompressHybrid)
+	case !slices.Contains([]string{"", ExtractLocal, ExtractRemote, ExtractHybrid}, s.Extraction):
+		return fmt.Errorf("unknown extraction %q; use %q, %q or %q", s.Extraction, ExtractLocal, ExtractRemote, ExtractHybrid)
 	}
 	return nil
 }

@@ -39,11 +39,11 @@ func TestSettings(t *testing.T) {
 	all.Wait()
 	want := ctxdir.Settings{
 		TextThreshold: -1, ArchiveAfter: 90 * time.Second, KeepLast: 20, TrashGrace: 2 * time.Second,
-		CacheSize: 100e6, MaxTokens: 4000, StorageMode: ctxdir.StorageLocal, Compression: ctxdir.CompressHybrid,
+		CacheSize: 100e6, MaxTokens: 4000, StorageMode: ctxdir.StorageLocal, Extraction: ctxdir.ExtractHybrid,
 	}
 	err := s.Configure(t.Context(), func(s *ctxdir.Settings) error {
 		s.TextThreshold, s.ArchiveAfter, s.TrashGrace = -1, 90*time.Second, time.Second+1
-		s.CacheSize, s.MaxTokens, s.StorageMode, s.Compression = 100e6, 4000, ctxdir.StorageLocal, ctxdir.CompressHybrid
+		s.CacheSize, s.MaxTokens, s.StorageMode, s.Extraction = 100e6, 4000, ctxdir.StorageLocal, ctxdir.ExtractHybrid
 		return nil
 	})
 	if got := must(s.Settings()); err != nil || got != want {
@@ -66,7 +66,7 @@ func TestSettingsRefused(t *testing.T) {
 	defer s.Close()
 	before := string(must(os.ReadFile(filepath.Join(dir, "ctxdir.json"))))
 	reason := errors.New("a reason")
-	read := must(ctxdir.Open(dir, ctxdir.WithReadOnly()))
+	read := must(ctxdir.Open(dir, ctxdir.Options{ReadOnly: true}))
 	defer read.Close()
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -80,7 +80,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"negative time", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.ArchiveAfter = -3; return nil }), ctxdir.ErrInvalid},
 		{"negative size", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.CacheSize = -1; return nil }), ctxdir.ErrInvalid},
 		{"storage mode", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.StorageMode = "server"; return nil }), ctxdir.ErrInvalid},
-		{"compression", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Compression = "zip"; return nil }), ctxdir.ErrInvalid},
+		{"extraction", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Extraction = "zip"; return nil }), ctxdir.ErrInvalid},
 		{"for reading", read.Configure(t.Context(), keep), ctxdir.ErrReadOnly},
 		{"cancelled", s.Configure(gone, keep), context.Canceled},
 	} {
@@ -100,7 +100,7 @@ func TestCacheSize(t *testing.T) {
 	c := must(s.Create(t.Context(), ctxdir.Metadata{}))
 	must(c.Active().Append(t.Context(), ctxdir.Draft{Body: []byte(`{"role":"user"}`)}))
 	id := c.ID()
-	keeps := func(opts ...ctxdir.Option) bool {
+	keeps := func(opts ...ctxdir.Options) bool {
 		s := must(ctxdir.Open(dir, opts...))
 		defer s.Close()
 		c := must(s.Open(t.Context(), id))
@@ -117,7 +117,7 @@ func TestCacheSize(t *testing.T) {
 	if keeps() {
 		t.Error("a message stays in a cache of one byte")
 	}
-	if !keeps(ctxdir.WithPool(1 << 20)) {
+	if !keeps(ctxdir.Options{CacheSize: 1 << 20}) {
 		t.Error("the option does not precede the setting")
 	}
 	if err := errors.Join(c.Close(), s.Close()); err != nil {

@@ -5,7 +5,7 @@
 // append, read and fork:
 //
 //	s, err := ctxdir.Open(dir)
-//	c, err := s.Context(ctx, id)
+//	c, err := s.Open(ctx, id)
 //	b := c.Active()
 //	at, err := b.Append(ctx, ctxdir.Draft{Body: body})
 //	for m, err := range b.Messages(ctx, 0, ctxdir.End) { … }
@@ -18,8 +18,10 @@
 // processes may append to one context at the same time. Readers take no lock. A reader may see a message shortly before
 // it is durable.
 //
-// docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them. This
-// package is the only one with a compatibility promise.
+// docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them.
+//
+// The API of this package is frozen at 0.1: a later version may add names and fields, and changes or removes none. Each
+// other package says in its comment what it promises.
 package ctxdir
 
 import (
@@ -43,16 +45,16 @@ type Store struct {
 }
 
 // Init opens the store in dir. If there is none, it creates the store, and missing parent folders.
-func Init(dir string, opts ...Option) (*Store, error) {
+func Init(dir string, opts ...Options) (*Store, error) {
 	e, err := engine.Init(dir, engineOptions(opts)...)
 	return newStore(e, err)
 }
 
 // Open opens the store in dir. It fails with [ErrNoStore] when there is none, and with [ErrFormat] when the store is of
 // another version. A store with features that this program can only read is opened for reading. It fails with
-// [ErrDamaged] when the store's own file, ctxdir.json, is damaged: [RepairStore] repairs that. With [WithReadOnly] such a
-// store opens, and [StoreInfo].Problem says what is wrong.
-func Open(dir string, opts ...Option) (*Store, error) {
+// [ErrDamaged] when the store's own file, ctxdir.json, is damaged: [RepairStore] repairs that. With [Options].ReadOnly
+// such a store opens, and [StoreInfo].Problem says what is wrong.
+func Open(dir string, opts ...Options) (*Store, error) {
 	e, err := engine.Open(dir, engineOptions(opts)...)
 	return newStore(e, err)
 }
@@ -120,9 +122,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 // length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: a log or segment has the
 // metadata.
 //
-// If the store has a legacy context with that id, Open migrates it first, like [Store.Migrate]. With
-// [WithoutMigration], or in a store that is open for reading, the legacy context is shown as it is and cannot be
-// written to; [Summary].Legacy names its format.
+// If the store has a legacy context with that id, Open migrates it first, as package legacy does. In a
+// store that is open for reading, the legacy context is shown as it is; [Summary].Legacy names its format.
 func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }

@@ -95,6 +95,9 @@ type CollectOptions struct {
 	DryRun   bool            // only report what would be done
 	Report   func(TrashItem) // receives each item when it is done; may be nil
 	Failed   func(error)     // receives the error of each item that failed; if set, the returned error omits these failures
+	// IfDue, with All and no other choice, collects only if the last collection was at least a day ago and no other
+	// process collects, and stops after two seconds; the next collection continues. Programs call it when they end.
+	IfDue bool
 	// Archived receives what was archived in each context, as [Settings] say; may be nil. A dry run leaves out the size
 	// after that.
 	Archived func(ArchiveResult)
@@ -107,6 +110,9 @@ type CollectOptions struct {
 // what to collect.
 func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]TrashItem, error) {
 	ids, err := chosen("collect", o.Contexts, o.All)
+	if err == nil && o.IfDue && (!o.All || o.DryRun) {
+		err = &Error{Op: "collect", Err: fmt.Errorf("%w: IfDue is for All, without DryRun", ErrInvalid)}
+	}
 	if err == nil && (o.Grace < 0 || o.NoGrace && o.Grace > 0) {
 		err = &Error{Op: "collect", Err: fmt.Errorf("%w: grace period %v with NoGrace: %t", ErrInvalid, o.Grace, o.NoGrace)}
 	}
@@ -120,20 +126,20 @@ func (s *Store) Collect(ctx context.Context, o CollectOptions) ([]TrashItem, err
 	if o.Archived != nil {
 		options.Archived = func(r archiving.Result) { o.Archived(archived(r)) }
 	}
-	return collect(trash.Collect(ctx, s.e, options), o.Report, o.Failed, func(c trash.CollectResult) TrashItem {
+	seq := trash.Collect(ctx, s.e, options)
+	if o.IfDue {
+		seq = func(yield func(trash.CollectResult, error) bool) {
+			options.Report = func(r trash.CollectResult) { yield(r, nil) }
+			if err := trash.CollectIfDue(ctx, s.e, options); err != nil {
+				yield(trash.CollectResult{}, err)
+			}
+		}
+	}
+	return collect(seq, o.Report, o.Failed, func(c trash.CollectResult) TrashItem {
 		i := trashItem(c.TrashItem)
 		i.Purged = c.Purged
 		return i
 	})
-}
-
-// CollectIfDue collects everything, as [Store.Collect] does, if the last collection was at least a day ago and no other
-// process collects. It stops after two seconds; the next collection continues. It returns what it archived.
-func (s *Store) CollectIfDue(ctx context.Context) (done []ArchiveResult, err error) {
-	err = trash.CollectIfDue(ctx, s.e, trash.CollectOptions{Grace: -1, Archived: func(r archiving.Result) {
-		done = append(done, archived(r))
-	}})
-	return done, wrap(err)
 }
 
 // EraseOptions configures an erase.
@@ -223,20 +229,10 @@ func (s *Store) Purge(ctx context.Context, o PurgeOptions) ([]TrashItem, error) 
 	})
 }
 
-// Restored is what a restore brought back.
-type Restored struct {
-	Item     uuid.UUID
-	Context  uuid.UUID
-	Kind     TrashKind
-	Branch   string // the one that now shows a line; empty for other kinds
-	Path     string // relative to the store
-	Bytes    int64
-	Messages int64 // of a line
-}
-
-// Restore restores an item and removes it from the trash. A context returns to its folder. A removed
-// branch, or the branch that was rewound, returns under its name or a similar one. An old version of a message replaces
-// the current one, which moves to the trash. Blobs return to their paths.
+// Restore restores an item and removes it from the trash. A context returns to its folder. A removed branch, or the
+// branch that was rewound, returns under its name or a similar one. An old version of a message replaces the current one,
+// which moves to the trash. Blobs return to their paths. Restore returns the item as it is now: its Path is that of the
+// restored data, and its Name, for a line, the branch that shows it.
 //
 // A second call finishes an interrupted restore. Restore fails with:
 //
@@ -245,7 +241,11 @@ type Restored struct {
 //   - [ErrPosition] for an old version of a message that is gone
 //   - [ErrConflict] if another message has its position
 //   - [ErrInvalid] for an item that cannot be restored
-func (s *Store) Restore(ctx context.Context, id uuid.UUID) (Restored, error) {
+func (s *Store) Restore(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	r, err := trash.Restore(ctx, s.e, id)
-	return Restored{r.Item, r.Context, TrashKind(r.Kind), r.Branch, r.Path, r.Bytes, r.Messages}, wrap(err)
+	item := TrashItem{ID: r.Item, Context: r.Context, Kind: TrashKind(r.Kind), Name: r.Branch, Path: r.Path, Bytes: r.Bytes}
+	if r.Branch != "" {
+		item.Line = &RemovedLine{First: r.First, End: r.First + r.Messages}
+	}
+	return item, wrap(err)
 }

@@ -25,7 +25,7 @@ func TestBodyInOtherJSON(t *testing.T) {
 	}
 	defer c.Close()
 	const body = "{\"b\":\"<a href=\\\"x\\\">&\u2028\\u003c\",\"n\":1.0,\"b\":2e+05}"
-	id := ctxdir.DerivedID(c.ID(), "first")
+	id := uuid.NewSHA1(c.ID(), []byte("first"))
 	if _, err := c.Active().Append(ctx, ctxdir.Draft{ID: id, Body: json.RawMessage(body)}); err != nil {
 		t.Fatal(err)
 	}
@@ -43,7 +43,7 @@ func TestBodyInOtherJSON(t *testing.T) {
 	if err := e.Encode(map[string]json.RawMessage{"message": got}); err != nil || !strings.Contains(b.String(), body) {
 		t.Errorf("%s, %v", &b, err)
 	}
-	same, other := ctxdir.DerivedID(c.ID(), "first"), ctxdir.DerivedID(c.ID(), "second")
+	same, other := uuid.NewSHA1(c.ID(), []byte("first")), uuid.NewSHA1(c.ID(), []byte("second"))
 	if id != same || id == other || id.Version() != 5 || id.Variant() != uuid.RFC4122 {
 		t.Errorf("derived ids %s, %s and %s", id, same, other)
 	}

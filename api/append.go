@@ -50,20 +50,20 @@ func (x *Server) appendMessages(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	var opts []ctxdir.WriteOption
+	var o ctxdir.WriteOptions
 	if position >= 0 {
-		opts = append(opts, ctxdir.WithPosition(position))
+		o.Position = &position
 	}
 	if sequence >= 0 {
-		opts = append(opts, ctxdir.WithSequence(uint64(sequence)))
+		o.Sequence = new(uint64(sequence))
 	}
 	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
 		for i := range drafts {
 			if key != "" && drafts[i].ID == uuid.Nil {
-				drafts[i].ID = ctxdir.DerivedID(c.ID(), fmt.Sprintf("%s/%s/%d", b.Name(), key, i))
+				drafts[i].ID = uuid.NewSHA1(c.ID(), fmt.Appendf(nil, "%s/%s/%d", b.Name(), key, i))
 			}
 		}
-		results, err := store(r.Context(), c, b, drafts, opts)
+		results, err := store(r.Context(), c, b, drafts, o)
 		if err != nil {
 			return err
 		}
@@ -81,13 +81,13 @@ func (x *Server) appendMessages(w http.ResponseWriter, r *http.Request) error {
 
 // store commits drafts. A single message shares the sync of others that are appended at the same time.
 func store(
-	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, drafts []ctxdir.Draft, opts []ctxdir.WriteOption,
+	ctx context.Context, c *ctxdir.Context, b *ctxdir.Branch, drafts []ctxdir.Draft, o ctxdir.WriteOptions,
 ) ([]ctxdir.AppendResult, error) {
 	if len(drafts) == 1 {
-		result, err := b.Append(ctx, drafts[0], opts...)
+		result, err := b.Append(ctx, drafts[0], o)
 		return []ctxdir.AppendResult{result}, err
 	}
-	result, err := c.Commit(ctx, func(tx *ctxdir.Tx) error { return tx.Append(b.Name(), drafts...) }, opts...)
+	result, err := c.Commit(ctx, func(tx *ctxdir.Tx) error { return tx.Append(b.Name(), drafts...) }, o)
 	return result.Appended, err
 }
 
@@ -218,12 +218,8 @@ func (x *Server) replaceMessage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return invalid("the message is not valid: %v", err)
 	}
-	var opts []ctxdir.WriteOption
-	if shared {
-		opts = append(opts, ctxdir.WithShared())
-	}
 	return x.withMessage(r, func(b *ctxdir.Branch, m *ctxdir.Message) error {
-		if err := b.Replace(r.Context(), m.ID, d, opts...); err != nil {
+		if err := b.Replace(r.Context(), m.ID, d, ctxdir.WriteOptions{Shared: shared}); err != nil {
 			return err
 		}
 		return sendDocument(w, http.StatusOK, replaced{m.ID.String()})

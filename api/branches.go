@@ -172,13 +172,14 @@ func (x *Server) rewindBranch(w http.ResponseWriter, r *http.Request) error {
 	if rewind.To == nil {
 		return invalid(`"to" is missing`)
 	}
-	opts, err := matching(r)
+	sequence, err := matching(r)
 	if err != nil {
 		return err
 	}
 	return x.withBranch(r, func(c *ctxdir.Context, b *ctxdir.Branch) error {
-		_, err := c.Commit(r.Context(), func(tx *ctxdir.Tx) error { return tx.Rewind(b.Name(), *rewind.To) }, opts...)
-		if errors.Is(err, ctxdir.ErrPosition) && len(opts) > 0 {
+		_, err := c.Commit(r.Context(), func(tx *ctxdir.Tx) error { return tx.Rewind(b.Name(), *rewind.To) },
+			ctxdir.WriteOptions{Sequence: sequence})
+		if errors.Is(err, ctxdir.ErrPosition) && sequence != nil {
 			return problem(codePrecondition, "the context has newer commits than the one in If-Match, or fewer messages")
 		}
 		if err != nil {

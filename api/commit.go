@@ -51,10 +51,6 @@ func (x *Server) commitChanges(w http.ResponseWriter, r *http.Request) error {
 			return invalid("change %d: %v", i, err)
 		}
 	}
-	var opts []ctxdir.WriteOption
-	if all.Sequence != nil {
-		opts = append(opts, ctxdir.WithSequence(*all.Sequence))
-	}
 	return x.withContext(r, func(c *ctxdir.Context) error {
 		result, err := c.Commit(r.Context(), func(tx *ctxdir.Tx) error {
 			branches = branches[:0]
@@ -71,7 +67,7 @@ func (x *Server) commitChanges(w http.ResponseWriter, r *http.Request) error {
 				}
 			}
 			return nil
-		}, opts...)
+		}, ctxdir.WriteOptions{Sequence: all.Sequence})
 		if err != nil {
 			return err
 		}
@@ -94,11 +90,8 @@ func (ch *change) prepare() (func(tx *ctxdir.Tx) error, error) {
 			return nil, errors.New(`"id" is missing`)
 		}
 		d, err := draftOf(ch.Message)
-		var opts []ctxdir.WriteOption
-		if ch.Shared {
-			opts = append(opts, ctxdir.WithShared())
-		}
-		return func(tx *ctxdir.Tx) error { return tx.Replace(ch.Branch, *ch.ID, d, opts...) }, err
+		o := ctxdir.WriteOptions{Shared: ch.Shared}
+		return func(tx *ctxdir.Tx) error { return tx.Replace(ch.Branch, *ch.ID, d, o) }, err
 	case "fork":
 		return ch.fork, nil
 	case "new_branch":

@@ -198,7 +198,7 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	if key != "" && m.ID == uuid.Nil && m.ExternalID == "" {
-		m.ID = ctxdir.DerivedID(x.store.Info().ID, key)
+		m.ID = uuid.NewSHA1(x.store.Info().ID, []byte(key))
 	}
 	var c *ctxdir.Context
 	status := http.StatusCreated
@@ -249,13 +249,13 @@ func (x *Server) changeContext(w http.ResponseWriter, r *http.Request) error {
 	if err := readDocument(r, &change); err != nil {
 		return err
 	}
-	opts, err := matching(r)
+	sequence, err := matching(r)
 	if err != nil {
 		return err
 	}
 	return x.withContext(r, func(c *ctxdir.Context) error {
-		_, err := c.Commit(r.Context(), change.apply, opts...)
-		if errors.Is(err, ctxdir.ErrPosition) && len(opts) > 0 {
+		_, err := c.Commit(r.Context(), change.apply, ctxdir.WriteOptions{Sequence: sequence})
+		if errors.Is(err, ctxdir.ErrPosition) && sequence != nil {
 			return problem(codePrecondition, "the context has newer commits than the one in If-Match")
 		}
 		if err != nil {
@@ -265,8 +265,8 @@ func (x *Server) changeContext(w http.ResponseWriter, r *http.Request) error {
 	})
 }
 
-// matching returns the option for the header If-Match.
-func matching(r *http.Request) ([]ctxdir.WriteOption, error) {
+// matching returns the sequence number in the header If-Match.
+func matching(r *http.Request) (*uint64, error) {
 	text := r.Header.Get("If-Match")
 	if text == "" || text == "*" {
 		return nil, nil
@@ -275,7 +275,7 @@ func matching(r *http.Request) ([]ctxdir.WriteOption, error) {
 	if err != nil || text != etag(sequence) {
 		return nil, problem(codePrecondition, "If-Match: the context never had the ETag %q", short(text))
 	}
-	return []ctxdir.WriteOption{ctxdir.WithSequence(sequence)}, nil
+	return &sequence, nil
 }
 
 func (change *contextChange) apply(tx *ctxdir.Tx) error {

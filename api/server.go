@@ -10,6 +10,8 @@
 //
 // The server trusts only clients with the token, and no web page: see docs/API.md, "Security". No request names
 // a path of the file system, and the log has no id, name or text of the store.
+//
+// What clients see is the contract of version 1. The Go API may change with any minor version; CHANGELOG.md says how.
 package api
 
 import (

@@ -1,5 +1,5 @@
-// Package archive writes and reads segments: immutable files that hold the records of a part of a context's history,
-// compressed.
+// Package archive is a part of the engine and promises nothing to other modules. It writes and reads segments:
+// immutable files that hold the records of a part of a context's history, compressed.
 //
 // A segment is a standard zstd stream. Its message frames hold envelopes, each followed by a newline. So zstdcat prints
 // the messages. Rows, records that are not messages, and tables are in skippable frames, which zstd tools ignore.

@@ -5,6 +5,8 @@
 //	fmt.Print(a.Text)
 //
 // The text never has more tokens than the budget, in any [Format]. The same store and request give the same bytes.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package assemble
 
 import (

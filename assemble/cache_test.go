@@ -289,7 +289,7 @@ func TestCacheFaults(t *testing.T) {
 		t.Errorf("without the folder: %s", got.Text)
 	}
 	check(t, os.Remove(k.answers()))
-	s, err := ctxdir.Open(k.s.Info().Path, ctxdir.WithReadOnly())
+	s, err := ctxdir.Open(k.s.Info().Path, ctxdir.Options{ReadOnly: true})
 	check(t, err)
 	defer s.Close()
 	_, err = assemble.Build(t.Context(), s, assemble.Request{Context: k.c.ID(), Query: nests.Query})

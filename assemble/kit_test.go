@@ -29,7 +29,7 @@ type kit struct {
 
 func newKit(t *testing.T) *kit {
 	t.Helper()
-	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithRelaxedDurability())
+	s, err := ctxdir.Init(t.TempDir(), ctxdir.Options{RelaxedDurability: true})
 	check(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	x, err := search.Open(t.Context(), s)

@@ -1,5 +1,5 @@
-// Package branch models lines and branches in memory: how fork, rewind, rename and remove change a context's metadata,
-// and which line owns a position.
+// Package branch is a part of the engine and promises nothing to other modules. It models lines and branches in
+// memory: how fork, rewind, rename and remove change a context's metadata, and which line owns a position.
 //
 // A line is an append-only sequence of messages. It begins empty or at a position of another line. A branch is a name
 // that points at a line. No operation changes what another branch shows, and none drops a line: a line that loses its

@@ -1,4 +1,6 @@
 // Package compress shortens texts of a conversation to a number of tokens.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package compress
 
 import (

@@ -1,5 +1,6 @@
-// Package context manages the folder of one context: its layout, atomic creation and recognition, the names of its
-// locks, its metadata.json and its message files. Package engine waits for the locks.
+// Package context is a part of the engine and promises nothing to other modules. It manages the folder of one
+// context: its layout, atomic creation and recognition, the names of its locks, its metadata.json and its message
+// files. Package engine waits for the locks.
 //
 // Package index, not this package, knows the order of messages and the commits. This package never follows a link out
 // of the folder and never trusts a name it reads: it checks branch folders and file names before it makes paths of

@@ -14,9 +14,9 @@ import (
 
 // New returns an empty store in memory, which the test closes at its end. It behaves like one in a folder, except that
 // nothing outside of the test can open it, and that package search cannot index it. A watcher reads it every 0.2 seconds.
-func New(t testing.TB, opts ...ctxdir.Option) *ctxdir.Store {
+func New(t testing.TB, opts ...ctxdir.Options) *ctxdir.Store {
 	t.Helper()
-	s, err := ctxdir.Init("memory", append(opts, knobs.Option(engine.WithFS(crashfs.New())))...)
+	s, err := ctxdir.Init("memory", append(opts, knobs.Options(engine.WithFS(crashfs.New())))...)
 	if err != nil {
 		t.Fatal(err)
 	}

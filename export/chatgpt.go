@@ -44,7 +44,7 @@ type chatGPTMessage struct {
 
 func (e *chatGPTForm) begin(c *ctxdir.Metadata, prompt string) error {
 	e.start = sessionOf(c)
-	e.last = &chatGPTNode{ID: ctxdir.DerivedID(c.ID, "root"), Children: []uuid.UUID{}}
+	e.last = &chatGPTNode{ID: uuid.NewSHA1(c.ID, []byte("root")), Children: []uuid.UUID{}}
 	head := `[{"id":` + string(textOf(c.ID.String())) + `,"title":` + string(textOf(c.Title)) +
 		`,"create_time":` + string(record.Encode(seconds(c.CreatedAt))) +
 		`,"update_time":` + string(record.Encode(seconds(c.UpdatedAt))) + `,"mapping":{`
@@ -52,7 +52,7 @@ func (e *chatGPTForm) begin(c *ctxdir.Metadata, prompt string) error {
 		return err
 	}
 	if prompt != "" {
-		return e.text(ctxdir.DerivedID(c.ID, "system prompt"), transcript.System, seconds(c.CreatedAt), prompt)
+		return e.text(uuid.NewSHA1(c.ID, []byte("system prompt")), transcript.System, seconds(c.CreatedAt), prompt)
 	}
 	return nil
 }
@@ -99,11 +99,11 @@ func (e *chatGPTForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	}
 	for _, p := range s.calls {
 		call := &chatGPTMessage{
-			ID: ctxdir.DerivedID(m.ID, "call "+p.ID), Author: author(transcript.Assistant, ""), CreatedAt: at, Recipient: functionName(p.Name),
+			ID: uuid.NewSHA1(m.ID, []byte("call "+p.ID)), Author: author(transcript.Assistant, ""), CreatedAt: at, Recipient: functionName(p.Name),
 			Content: map[string]any{"content_type": "code", "language": "unknown", "text": p.Text},
 		}
 		result := &chatGPTMessage{
-			ID: ctxdir.DerivedID(m.ID, "result "+p.ID), Author: author(transcript.Tool, functionName(p.Name)), CreatedAt: at, Recipient: "all",
+			ID: uuid.NewSHA1(m.ID, []byte("result "+p.ID)), Author: author(transcript.Tool, functionName(p.Name)), CreatedAt: at, Recipient: "all",
 			Content: map[string]any{"content_type": "execution_output", "text": resultText(p)},
 		}
 		for _, x := range []*chatGPTMessage{call, result} {

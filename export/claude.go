@@ -72,7 +72,7 @@ func (e *claudeForm) turn(t *transcript.Turn[*record.Loaded]) error {
 	if err := e.record(s.voice, content, m.ID, at); err != nil || len(results) == 0 {
 		return err
 	}
-	return e.record(transcript.User, results, ctxdir.DerivedID(m.ID, "results"), at)
+	return e.record(transcript.User, results, uuid.NewSHA1(m.ID, []byte("results")), at)
 }
 
 func (e *claudeForm) record(role string, content []any, id uuid.UUID, at time.Time) error {

@@ -6,6 +6,8 @@
 // With [Options].Redact, secrets are replaced before a format sees a text: formats for people take only texts of package
 // redact, which no other package can make. A file holds one message at a time in memory, and those that wait for results
 // of tools.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package export
 
 import (

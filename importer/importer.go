@@ -15,6 +15,8 @@
 //
 // The package never mixes two histories on one branch and never changes a record. It holds at most one batch and one
 // record in memory; of a document, one conversation. It never follows a symbolic link out of a folder that it walks.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package importer
 
 import (

@@ -24,6 +24,13 @@ type Known interface {
 	Note(h History, contexts []uuid.UUID)
 }
 
+// Destination is a [Store] that remembers the histories it holds. Save writes what it remembers.
+type Destination interface {
+	Store
+	Known
+	Save() error
+}
+
 // History is a state of a history, without its content: checksums of its path, and of sizes, times, the end of the file
 // and the options of the import.
 type History struct{ Path, State [sha256.Size]byte }

@@ -1,6 +1,6 @@
-// Package index has what the records of a context say: its segments, and the logs that are not sealed yet, in one
-// order. All else in the folder of a context can be made of it: message files and metadata.json are views, index.json
-// is a summary for people.
+// Package index is a part of the engine and promises nothing to other modules. It has what the records of a context
+// say: its segments, and the logs that are not sealed yet, in one order. All else in the folder of a context can be
+// made of it: message files and metadata.json are views, index.json is a summary for people.
 //
 // An [Index] reads on as other processes commit, and finds messages by position and by id. The holder of the lock of
 // the context appends; [Index.Seal] makes segments of logs, and larger segments of small ones.

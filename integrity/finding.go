@@ -1,4 +1,5 @@
-// Package integrity checks contexts and stores, and repairs them.
+// Package integrity is a part of the engine and promises nothing to other modules. It checks contexts and stores, and
+// repairs them.
 //
 // A check changes nothing, takes no lock, and runs beside writers. It looks again before it reports a problem, since a
 // writer may be in the middle of a change. A repair runs the same check, examines each problem again under the

@@ -1,4 +1,5 @@
-// Package loader reads messages through a bounded pool: one message, a range, or an iteration.
+// Package loader is a part of the engine and promises nothing to other modules. It reads messages through a bounded
+// pool: one message, a range, or an iteration.
 //
 // What the index has of a message counts, unless a person edited its file. An unreadable message does not stop a load:
 // it is marked unavailable, with the reason.

@@ -6,6 +6,8 @@
 //
 //	found, err := moment.Extract(ctx, c, moment.Options{})
 //	for m, err := range moment.All(ctx, c) { … }
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package moment
 
 import (
@@ -120,7 +122,7 @@ func (m *Moment) identify(c uuid.UUID) uuid.UUID {
 	if len(m.From) > 0 {
 		space = m.From[0]
 	}
-	return ctxdir.DerivedID(space, m.Content)
+	return uuid.NewSHA1(space, []byte(m.Content))
 }
 
 // parse reads a moment. ok is false for a message that is none, or that is removed: a person may have edited it.

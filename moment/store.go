@@ -171,15 +171,14 @@ func openBranch(tx *ctxdir.Tx) (string, error) {
 		if n > 1 {
 			name = fmt.Sprintf("%s-%d", Kind, n)
 		}
-		if slices.ContainsFunc(m.Branches, func(b ctxdir.BranchMetadata) bool { return b.Name == name }) {
+		if m.Branch(name) != nil {
 			continue
 		}
 		if err := tx.NewBranch(name); err != nil {
 			return "", err
 		}
 		return name, tx.Update(func(m *ctxdir.Metadata) error {
-			i := slices.IndexFunc(m.Branches, func(b ctxdir.BranchMetadata) bool { return b.Name == name })
-			m.Branches[i].Extra = json.RawMessage(`{"kind":"` + Kind + `"}`)
+			m.Branch(name).Extra = json.RawMessage(`{"kind":"` + Kind + `"}`)
 			return nil
 		})
 	}

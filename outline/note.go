@@ -3,6 +3,8 @@
 //
 // [Of] makes a [Note] of each message, which the search index keeps. A [Branch] knows from the marks of the notes where
 // turns begin, without the messages, and [Turns] sums up notes.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package outline
 
 import (

@@ -3,6 +3,8 @@
 // It works with a list of what may stay, not of what must go: about 8,000 common English words, small numbers and
 // punctuation. A placeholder such as [name] or [path] takes the place of everything else, also of words that the caller
 // knows as names of projects, folders and branches. A second look at the result, by other rules, fails closed.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package privacy
 
 import (

@@ -9,6 +9,8 @@
 //
 // A search takes time in proportion to the length of the text, and memory in proportion to what it finds. The package
 // never changes what it does not replace.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package redact
 
 import (

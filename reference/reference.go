@@ -14,6 +14,8 @@
 // Nothing in a reference names a user or a folder outside the workspace: files are relative to the workspace's root, with
 // slashes. A reference that was read from a store is not trusted: no file, line, hash or text in it makes a resolution
 // leave the root, run a program, or allocate much.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package reference
 
 import (

@@ -11,6 +11,8 @@
 //
 // The index is a cache: it is rebuilt when it is missing, damaged or of another version. Nothing in the store
 // depends on it, and it never makes an operation of the store fail.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package search
 
 import (

@@ -20,9 +20,9 @@ import (
 
 func timeOf(ns int64) time.Time { return time.Unix(0, ns) }
 
-func openStore(t *testing.T, dir string, opts ...ctxdir.Option) *ctxdir.Store {
+func openStore(t *testing.T, dir string, opts ...ctxdir.Options) *ctxdir.Store {
 	t.Helper()
-	s, err := ctxdir.Init(dir, append(opts, ctxdir.WithTextThreshold(1024))...)
+	s, err := ctxdir.Init(dir, append(opts, ctxdir.Options{TextThreshold: 1024})...)
 	check(t, err)
 	t.Cleanup(func() { _ = s.Close() })
 	return s
@@ -64,7 +64,7 @@ func (l *life) steps() []step {
 	ctx := l.t.Context()
 	return []step{
 		{"append", func() { appendSpeech(l.t, l.r, l.any().Active(), 5) }},
-		{"fold", func() { check(l.t, l.any().Admin().Seal(ctx)) }},
+		{"fold", func() { check(l.t, l.any().Seal(ctx)) }},
 		{"fork", func() {
 			c := l.any()
 			n, err := c.Active().Len(ctx)
@@ -82,7 +82,7 @@ func (l *life) steps() []step {
 		{"replace", func() {
 			b := l.any().Active()
 			m, err := b.Last(ctx, 2)
-			check(l.t, err, b.Replace(ctx, m[0].ID, speech(l.r, 7), ctxdir.WithShared()))
+			check(l.t, err, b.Replace(ctx, m[0].ID, speech(l.r, 7), ctxdir.WriteOptions{Shared: true}))
 		}},
 		{"title, kind and label", func() {
 			check(l.t, l.any().Update(ctx, func(m *ctxdir.Metadata) error {
@@ -325,7 +325,7 @@ func TestReadOnly(t *testing.T) {
 	_, err = c.Active().Append(t.Context(), said(t, "first"))
 	check(t, err)
 	look := func(text string) int {
-		r, err := ctxdir.Open(dir, ctxdir.WithReadOnly())
+		r, err := ctxdir.Open(dir, ctxdir.Options{ReadOnly: true})
 		check(t, err)
 		defer r.Close()
 		x, err := search.Open(t.Context(), r)

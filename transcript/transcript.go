@@ -1,6 +1,8 @@
 // Package transcript reads messages of agent frameworks and records of agent tools as a conversation: speakers, texts,
 // thoughts, tool calls with their results, and attachments. It knows the shapes of Claude Code, Codex, opencode, Gemini
 // CLI, pi, ChatGPT and the OpenAI, Anthropic and Google APIs, and shows everything else as JSON.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package transcript
 
 import (

@@ -3,6 +3,8 @@
 // another one. Each call counts once.
 //
 // Where a conversation records nothing, its steps are estimates, and say so.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package usage
 
 import (

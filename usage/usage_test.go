@@ -15,7 +15,7 @@ import (
 
 func newStore(t *testing.T) *ctxdir.Store {
 	t.Helper()
-	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithRelaxedDurability())
+	s, err := ctxdir.Init(t.TempDir(), ctxdir.Options{RelaxedDurability: true})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -277,7 +277,7 @@ func TestRecords(t *testing.T) {
 
 // TestLowThreshold: the texts that records need may be in blobs.
 func TestLowThreshold(t *testing.T) {
-	s, err := ctxdir.Init(t.TempDir(), ctxdir.WithTextThreshold(0))
+	s, err := ctxdir.Init(t.TempDir(), ctxdir.Options{TextThreshold: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

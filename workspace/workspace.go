@@ -7,6 +7,8 @@
 //	.ctxdir/blobs/           artifacts: files and large texts of the conversations
 //	.ctxdir/derived/         index and cache
 //	.ctxdir/.gitignore       keeps all of it out of a repository
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package workspace
 
 import (
@@ -79,7 +81,7 @@ const gitIgnore = `# Conversations may hold secrets, so git ignores all of them.
 
 // Init makes a workspace in the folder of a project, unless there is one, and opens it. It adds a missing file of
 // instructions, and changes nothing else in an existing store. It fails with [ErrForeign] as Find does.
-func Init(ctx context.Context, project string, opts ...ctxdir.Option) (*ctxdir.Store, error) {
+func Init(ctx context.Context, project string, opts ...ctxdir.Options) (*ctxdir.Store, error) {
 	dir := filepath.Join(project, Folder)
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
@@ -109,7 +111,7 @@ func Init(ctx context.Context, project string, opts ...ctxdir.Option) (*ctxdir.S
 	}
 	if made {
 		err = s.Configure(ctx, func(s *ctxdir.Settings) error {
-			s.StorageMode, s.Compression = ctxdir.StorageLocal, ctxdir.CompressLocal
+			s.StorageMode, s.Extraction = ctxdir.StorageLocal, ctxdir.ExtractLocal
 			s.CacheSize, s.MaxTokens = CacheSize, ctxdir.DefaultMaxTokens
 			return nil
 		})

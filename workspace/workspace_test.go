@@ -40,7 +40,7 @@ func TestInit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := ctxdir.Settings{TextThreshold: 16 << 10, CacheSize: 100e6, MaxTokens: 8000, StorageMode: "local", Compression: "local"}
+	want := ctxdir.Settings{TextThreshold: 16 << 10, CacheSize: 100e6, MaxTokens: 8000, StorageMode: "local", Extraction: "local"}
 	if settings != want {
 		t.Errorf("%+v", settings)
 	}

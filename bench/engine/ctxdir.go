@@ -17,7 +17,9 @@ var ctxdirEngine = &Engine{
 	About: "this library with its defaults, except that long texts stay in their messages, as with the other engines. " +
 		"Message files are made when appends pause, or after 250 ms. A log is sealed at 1 MiB; at 64 KiB when appends " +
 		"pause, and by Close",
-	Open: func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d, ctxdir.WithTextThreshold(-1)) },
+	Open: func(dir string, d Durability) (Store, error) {
+		return openCtxdir(dir, d, ctxdir.Options{TextThreshold: -1})
+	},
 }
 
 // archivedEngine is ours with archived messages: a further lane of rows that read.
@@ -42,9 +44,9 @@ var withBlobs = &Engine{
 	Open:  func(dir string, d Durability) (Store, error) { return openCtxdir(dir, d) },
 }
 
-func openCtxdir(dir string, d Durability, opts ...ctxdir.Option) (Store, error) {
+func openCtxdir(dir string, d Durability, opts ...ctxdir.Options) (Store, error) {
 	if d == Relaxed {
-		opts = append(opts, ctxdir.WithRelaxedDurability())
+		opts = append(opts, ctxdir.Options{RelaxedDurability: true})
 	}
 	s, err := ctxdir.Open(dir, opts...)
 	if errors.Is(err, ctxdir.ErrNoStore) {
@@ -195,7 +197,7 @@ func (c *ctxdirContext) Fork(name string, at int64) error {
 }
 
 // Seal seals the logs now.
-func (c *ctxdirContext) Seal() error { return c.c.Admin().Seal(context.Background()) }
+func (c *ctxdirContext) Seal() error { return c.c.Seal(context.Background()) }
 
 // Settle waits for the message files, and for a running seal, by its lock: the next engine's turn must not pay for them.
 func (c *ctxdirContext) Settle() error {

@@ -69,7 +69,7 @@ func hashed() func(path string) error {
 
 func (e *Env) checkLane(ctx context.Context, f *Fixture, readData bool) measure.Lane {
 	once := func() error {
-		s, err := ctxdir.Open(f.Dir, ctxdir.WithReadOnly())
+		s, err := ctxdir.Open(f.Dir, ctxdir.Options{ReadOnly: true})
 		if err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ import (
 var thresholds = []struct {
 	name  string
 	bytes int64
-}{{"0", 0}, {"1 KiB", 1 << 10}, {"4 KiB", 4 << 10}, {"16 KiB", 16 << 10}, {"none", -1}}
+}{{"1", 1}, {"1 KiB", 1 << 10}, {"4 KiB", 4 << 10}, {"16 KiB", 16 << 10}, {"none", -1}}
 
 // contentRow says what moving texts to blobs costs, and saves, by threshold. Each body of the corpus is stored once:
 // repeated ones would be shared.
@@ -165,7 +165,7 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if err != nil {
 		return nil, err
 	}
-	build, err := ctxdir.Init(dir, ctxdir.WithTextThreshold(threshold), ctxdir.WithRelaxedDurability())
+	build, err := ctxdir.Init(dir, ctxdir.Options{TextThreshold: threshold, RelaxedDurability: true})
 	if err != nil {
 		return nil, err
 	}
@@ -180,14 +180,14 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if _, err := c.Active().AppendBatch(ctx, drafts); err != nil {
 		return nil, err
 	}
-	if err := c.Admin().Seal(ctx); err != nil {
+	if err := c.Seal(ctx); err != nil {
 		return nil, err
 	}
 	id := c.ID()
 	if err := c.Close(); err != nil {
 		return nil, err
 	}
-	s, err := ctxdir.Open(dir, ctxdir.WithPool(0))
+	s, err := ctxdir.Open(dir, ctxdir.Options{CacheSize: -1})
 	if err != nil {
 		return nil, err
 	}
@@ -242,7 +242,7 @@ func (e *Env) writeLane(ctx context.Context, name string, threshold int64, bodie
 		Name: name,
 		Before: func() (err error) {
 			next++
-			if s, err = ctxdir.Init(filepath.Join(dir, fmt.Sprint(next)), ctxdir.WithTextThreshold(threshold)); err == nil {
+			if s, err = ctxdir.Init(filepath.Join(dir, fmt.Sprint(next)), ctxdir.Options{TextThreshold: threshold}); err == nil {
 				c, err = s.Create(ctx, ctxdir.Metadata{})
 			}
 			return err

@@ -14,7 +14,7 @@ type opened struct {
 }
 
 // openAlone opens a store of ours that has one context.
-func openAlone(ctx context.Context, dir string, opts ...ctxdir.Option) (*opened, error) {
+func openAlone(ctx context.Context, dir string, opts ...ctxdir.Options) (*opened, error) {
 	s, err := ctxdir.Open(dir, opts...)
 	if err != nil {
 		return nil, err

@@ -53,7 +53,7 @@ func sealRow(ctx context.Context, e *Env) ([]*Result, error) {
 			if err := appendAll(byCall.c); err != nil {
 				return err
 			}
-			return t.Time(func() error { return byCall.c.Admin().Seal(ctx) })
+			return t.Time(func() error { return byCall.c.Seal(ctx) })
 		},
 	}, {
 		Name:   "ctxdir: Close",

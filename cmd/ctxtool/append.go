@@ -86,7 +86,7 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 		if f.jsonl {
 			return a.appendLines(cmd.Context(), c, b, f)
 		}
-		at, err := b.Append(cmd.Context(), draft, positionOption(f.expect)...)
+		at, err := b.Append(cmd.Context(), draft, expect(f.expect))
 		if err != nil {
 			return err
 		}
@@ -94,7 +94,7 @@ func (a *app) appendTo(cmd *cobra.Command, args []string, f *appendFlags) error 
 			return err
 		}
 		return a.out.Flush() // the caller may wait for the id, and closing the context may seal
-	}, ctxdir.WithMaxMessage(f.maxMessage))
+	}, ctxdir.Options{MaxMessage: f.maxMessage})
 }
 
 // textDraft is a message with the text of the argument, or of stdin.

@@ -76,7 +76,7 @@ func (l *lineAppender) store(ctx context.Context, lines []inputLine) error {
 	if len(drafts) == 0 {
 		return nil
 	}
-	results, err := l.b.AppendBatch(ctx, drafts, positionOption(l.expect)...)
+	results, err := l.b.AppendBatch(ctx, drafts, expect(l.expect))
 	for i, r := range results {
 		switch {
 		case r.Err == nil:

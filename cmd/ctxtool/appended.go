@@ -16,9 +16,10 @@ func (a *app) printAppended(c *ctxdir.Context, b *ctxdir.Branch, at ctxdir.Appen
 	return a.result(r, "%s", at.ID)
 }
 
-func positionOption(position int64) []ctxdir.WriteOption {
-	if position < 0 {
-		return nil
+// expect returns the condition that an append gets a position, none if it is negative.
+func expect(position int64) (o ctxdir.WriteOptions) {
+	if position >= 0 {
+		o.Position = &position
 	}
-	return []ctxdir.WriteOption{ctxdir.WithPosition(position)}
+	return o
 }

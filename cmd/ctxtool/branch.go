@@ -31,7 +31,7 @@ func (a *app) branchCmd() *cobra.Command {
 
 // branchVerb completes a verb with so many arguments, whose first one is a context.
 func (a *app) branchVerb(
-	cmd cobra.Command, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option,
+	cmd cobra.Command, args int, do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Options,
 ) *cobra.Command {
 	cmd.Annotations, cmd.Args = exits("", ofStores...), between(args, args)
 	cmd.ValidArgsFunction, cmd.RunE = a.completeContexts(1), a.onContext(do, opts...)
@@ -80,7 +80,7 @@ func (a *app) branchLsCmd() *cobra.Command {
 			return err
 		}
 		return problemOf(c)
-	}, ctxdir.WithReadOnly())
+	}, ctxdir.Options{ReadOnly: true})
 	cmd.Annotations = exits("the context has a problem", ofStores...)
 	cmd.Flags().BoolVar(&all, "all", false, "list branches with a kind, too")
 	return cmd

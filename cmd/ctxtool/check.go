@@ -26,7 +26,7 @@ CONTEXT, verify the whole store.`,
 				return err
 			}
 			return a.check(ctx, s, o)
-		}, ctxdir.WithReadOnly()),
+		}, ctxdir.Options{ReadOnly: true}),
 	}
 	cmd.Flags().BoolVar(&o.ReadData, "read-data", false, "read every byte of messages and blobs")
 	return cmd

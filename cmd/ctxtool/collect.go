@@ -14,10 +14,9 @@ const defaultGrace = 7 * 24 * time.Hour
 // collectIfDue is the collection at the end of a verb that writes.
 func (a *app) collectIfDue(ctx context.Context, s *ctxdir.Store) {
 	var messages int64
-	archived, err := s.CollectIfDue(ctx)
-	for _, done := range archived {
+	_, err := s.Collect(ctx, ctxdir.CollectOptions{All: true, IfDue: true, Archived: func(done ctxdir.ArchiveResult) {
 		messages += done.Messages
-	}
+	}})
 	if messages > 0 {
 		a.note(`archived %s, as "ctxtool config" shows`, plain.Count(messages, "old message"))
 	}

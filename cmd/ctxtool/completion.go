@@ -15,7 +15,7 @@ func (a *app) complete(
 	part string,
 	find func(s *ctxdir.Store, offer func(word, description string)) error,
 ) ([]string, cobra.ShellCompDirective) {
-	s, err := a.open(ctxdir.WithReadOnly())
+	s, err := a.open(ctxdir.Options{ReadOnly: true})
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}

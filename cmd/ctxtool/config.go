@@ -20,8 +20,8 @@ type settingRecord struct {
 var storeSettings = []storeSetting{
 	durationSetting("archive_after", func(s *ctxdir.Settings) *time.Duration { return &s.ArchiveAfter }, 0),
 	sizeSetting("cache_size", func(s *ctxdir.Settings) *int64 { return &s.CacheSize }, defaultCache),
-	nameSetting("compression", func(s *ctxdir.Settings) *string { return &s.Compression },
-		ctxdir.CompressLocal, ctxdir.CompressRemote, ctxdir.CompressHybrid),
+	nameSetting("extraction", func(s *ctxdir.Settings) *string { return &s.Extraction },
+		ctxdir.ExtractLocal, ctxdir.ExtractRemote, ctxdir.ExtractHybrid),
 	numberSetting("keep_last", func(s *ctxdir.Settings) *int64 { return &s.KeepLast }, 0, 0),
 	numberSetting("max_tokens", func(s *ctxdir.Settings) *int64 { return &s.MaxTokens }, 0, ctxdir.DefaultMaxTokens),
 	nameSetting("storage_mode", func(s *ctxdir.Settings) *string { return &s.StorageMode }, ctxdir.StorageLocal),
@@ -43,7 +43,7 @@ VALUE restores the default.
                   as 4320h; 0 for none
   cache_size      keep loaded messages in memory, and assembled contexts on
                   disk, of at most this size each, such as 100MB
-  compression     extract moments and summarise by rules ("local"), by a model
+  extraction      extract moments and summarise by rules ("local"), by a model
                   behind an endpoint ("remote"), or by rules where it fails
                   ("hybrid")
   keep_last       do not archive the newest N messages of each branch; without
@@ -74,9 +74,9 @@ write.`,
 			if err != nil {
 				return err
 			}
-			var opts []ctxdir.Option
+			var opts []ctxdir.Options
 			if len(args) == 0 {
-				opts = append(opts, ctxdir.WithReadOnly())
+				opts = append(opts, ctxdir.Options{ReadOnly: true})
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.config(cmd.Context(), s, only, changes) }, opts...)
 		},

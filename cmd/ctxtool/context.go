@@ -50,7 +50,7 @@ Without --branch, passages come from all branches of CONTEXT; with --all, from t
 With --root, the text includes the lines of code that messages refer to (see "ctxtool help ref"),
 as they are now.
 
-With --remote or --compression, the text also includes a summary of what people and models said in
+With --remote or --extraction, the text also includes a summary of what people and models said in
 the best passages that do not fit, with their positions. local selects sentences of these
 passages. With --remote, a model writes the summary: URL is a server with the chat API of OpenAI,
 and $CTXDIR_REMOTE_KEY has its key. Only these passages leave this machine. Placeholders replace

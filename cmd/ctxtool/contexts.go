@@ -12,7 +12,7 @@ import (
 
 // onStore is the body of a verb that works on the store in use.
 func (a *app) onStore(
-	do func(ctx context.Context, s *ctxdir.Store, args []string) error, opts ...ctxdir.Option,
+	do func(ctx context.Context, s *ctxdir.Store, args []string) error, opts ...ctxdir.Options,
 ) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return do(cmd.Context(), s, args) }, opts...)
@@ -21,7 +21,7 @@ func (a *app) onStore(
 
 // onContext is the body of a verb that works on the context in its first argument.
 func (a *app) onContext(
-	do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Option,
+	do func(ctx context.Context, c *ctxdir.Context, args []string) error, opts ...ctxdir.Options,
 ) func(cmd *cobra.Command, args []string) error {
 	return func(cmd *cobra.Command, args []string) error {
 		return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error { return do(cmd.Context(), c, args[1:]) }, opts...)

@@ -38,7 +38,7 @@ With --json, the first record counts the shared messages; a record for each othe
 		RunE: func(cmd *cobra.Command, args []string) error {
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.diff(cmd.Context(), c, &f, args[1], args[2])
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
+			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
 	}
 	flags := cmd.Flags()

@@ -61,7 +61,7 @@ func (a *app) diagnose(ctx context.Context) ([]place.Finding, error) {
 	}
 	var found []place.Finding
 	var contexts contextSurvey
-	s, err := a.open(ctxdir.WithReadOnly())
+	s, err := a.open(ctxdir.Options{ReadOnly: true})
 	switch {
 	case err == nil:
 		defer s.Close()

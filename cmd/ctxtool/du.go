@@ -56,7 +56,7 @@ from a sample. --apparent leaves it out, which is faster.`,
 					return err
 				}
 				return withOpen(ctx, s, id, func(c *ctxdir.Context) error { return a.branchSizes(ctx, s, c, apparent) })
-			}, ctxdir.WithReadOnly())(cmd, args)
+			}, ctxdir.Options{ReadOnly: true})(cmd, args)
 		},
 	}
 	cmd.Flags().BoolVar(&apparent, "apparent", false, "show sizes of content only, not the space on the disk")
@@ -117,7 +117,7 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 		return err
 	}
 	sum := c.Summary()
-	blobs, err := c.Admin().BlobBytes(ctx)
+	blobs, err := c.BlobBytes(ctx)
 	if err != nil {
 		return err
 	}

@@ -85,7 +85,7 @@ Without --branch, an imported session of Claude Code is written with all its bra
 					return a.export(cmd.Context(), c, b, o, a.out, bar)
 				}
 				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, o, w, bar) })
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
+			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
 	}
 	a.branchFlag(cmd, &branch, "branch", "export `BRANCH` instead of the active one")

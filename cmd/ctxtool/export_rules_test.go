@@ -147,7 +147,7 @@ func keepsRules(t *testing.T, p *inProcess) {
 
 // TestExportsKeepRules checks the exports of small histories of every tool.
 func TestExportsKeepRules(t *testing.T) {
-	histories(t, "../../importer/testdata", "../../testdata/openai", "../../testdata/claude-code", "testdata/histories")
+	exportsOf(t, "../../importer/testdata", "../../testdata/openai", "../../testdata/claude-code", "testdata/histories")
 }
 
 // TestRealExportsKeepRules checks the exports of real histories.
@@ -156,11 +156,11 @@ func TestRealExportsKeepRules(t *testing.T) {
 	if dir == "" {
 		t.Skip("CTXDIR_TEST_DATA names no folder of real histories")
 	}
-	histories(t, dir)
+	exportsOf(t, dir)
 }
 
-// histories imports each history alone, and checks its exports. A short test looks at a few of each folder.
-func histories(t *testing.T, roots ...string) {
+// exportsOf imports each history alone, and checks its exports. A short test looks at a few of each folder.
+func exportsOf(t *testing.T, roots ...string) {
 	const few = 3
 	seen := map[string]int{}
 	for _, root := range roots {

@@ -54,7 +54,7 @@ but reads all messages: "ctxtool search" finds words much faster.`,
 				return usage(cmd, "--limit must be positive")
 			}
 			grep := func(ctx context.Context, s *ctxdir.Store, refs []string) error { return a.grep(ctx, s, re, &f, refs) }
-			return a.onStore(grep, ctxdir.WithReadOnly())(cmd, args[1:])
+			return a.onStore(grep, ctxdir.Options{ReadOnly: true})(cmd, args[1:])
 		},
 	}
 	flags := cmd.Flags()

@@ -56,7 +56,7 @@ var hints = []struct {
 	{ctxdir.ErrNotExist, []string{"find"}, findContext},
 	{ctxdir.ErrNotExist, []string{findMessage}, `run "ctxtool show CONTEXT --no-content" to list the ids`},
 	{ctxdir.ErrNotExist, []string{findMoment}, `run "ctxtool moment ls" to list the ids`},
-	{compress.ErrRemote, nil, "add --compression hybrid to do it locally if the server fails"},
+	{compress.ErrRemote, nil, "add --extraction hybrid to do it locally if the server fails"},
 	{ctxdir.ErrConflict, nil, "append it as a new message with another id, or without --id"},
 	{ctxdir.ErrTooLarge, []string{"append"}, "raise the limit with --max-message"},
 	{fs.ErrNotExist, nil, "check the path"},

@@ -14,7 +14,7 @@ import (
 type importTarget struct {
 	a     *app
 	store *ctxdir.Store // nil while it is missing
-	known *ctxdir.Imported
+	into  importer.Destination
 	err   error // of creating the store
 }
 
@@ -31,7 +31,7 @@ func (a *app) openTarget() (*importTarget, error) {
 	return t, nil
 }
 
-func (t *importTarget) use(s *ctxdir.Store) { t.store, t.known = s, s.Imported() }
+func (t *importTarget) use(s *ctxdir.Store) { t.store, t.into = s, s.Importer() }
 
 // Open implements [importer.Store].
 func (t *importTarget) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
@@ -43,25 +43,25 @@ func (t *importTarget) Open(ctx context.Context, info importer.Info) (importer.C
 		}
 		t.use(s)
 	}
-	return t.store.Importer().Open(ctx, info)
+	return t.into.Open(ctx, info)
 }
 
 // Has implements [importer.Known].
 func (t *importTarget) Has(ctx context.Context, h importer.History) bool {
-	return t.known != nil && t.known.Has(ctx, h)
+	return t.into != nil && t.into.Has(ctx, h)
 }
 
 // Note implements [importer.Known].
 func (t *importTarget) Note(h importer.History, contexts []uuid.UUID) {
-	if t.known != nil {
-		t.known.Note(h, contexts)
+	if t.into != nil {
+		t.into.Note(h, contexts)
 	}
 }
 
 // save keeps what the import noted. Without it, the next import reads the files again.
 func (t *importTarget) save() {
-	if t.known != nil {
-		_ = t.known.Save()
+	if t.into != nil {
+		_ = t.into.Save()
 	}
 }
 

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"os"
 	"path/filepath"
 
@@ -38,9 +39,9 @@ has of the project.`,
 			if len(args) == 1 && args[0] == "" {
 				return usage(cmd, "DIR must not be empty")
 			}
-			var opts []ctxdir.Option
+			var opts []ctxdir.Options
 			if cmd.Flags().Changed("threshold") {
-				opts = append(opts, ctxdir.WithTextThreshold(threshold))
+				opts = append(opts, ctxdir.Options{TextThreshold: cmp.Or(threshold, 1)}) // no text is empty
 			}
 			if forProject {
 				return a.initWorkspace(cmd, args, opts)
@@ -65,7 +66,7 @@ has of the project.`,
 	return cmd
 }
 
-func (a *app) initWorkspace(cmd *cobra.Command, args []string, opts []ctxdir.Option) error {
+func (a *app) initWorkspace(cmd *cobra.Command, args []string, opts []ctxdir.Options) error {
 	if a.storeDir != "" {
 		return usage(cmd, "--workspace and --store cannot be used together")
 	}

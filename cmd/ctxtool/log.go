@@ -28,7 +28,7 @@ damaged, a note says so.`,
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
-		RunE:              a.onContext(a.log, ctxdir.WithReadOnly()),
+		RunE:              a.onContext(a.log, ctxdir.Options{ReadOnly: true}),
 	}
 }
 

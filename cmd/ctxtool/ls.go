@@ -59,7 +59,7 @@ a cursor, and --cursor continues there.
 			list := func(ctx context.Context, s *ctxdir.Store, _ []string) error { return a.list(ctx, s, &f) }
 			err := a.onStore(list)(cmd, args)
 			if storeDamaged(err) {
-				err = a.onStore(list, ctxdir.WithReadOnly())(cmd, args)
+				err = a.onStore(list, ctxdir.Options{ReadOnly: true})(cmd, args)
 			}
 			return err
 		},

@@ -37,7 +37,7 @@ type bomb struct {
 func newBomb(t *testing.T) *bomb {
 	b := &bomb{t: t, store: filepath.Join(t.TempDir(), "store")}
 	var err error
-	b.s, err = ctxdir.Init(b.store, ctxdir.WithTextThreshold(-1))
+	b.s, err = ctxdir.Init(b.store, ctxdir.Options{TextThreshold: -1})
 	if err == nil {
 		b.c, err = b.s.Create(t.Context(), ctxdir.Metadata{})
 	}
@@ -84,7 +84,7 @@ const blobRef = `\{"\$blob":[^{}]*\}`
 // edit replaces what a pattern finds in the file of a message.
 func (b *bomb) edit(id uuid.UUID, pattern string, change func(found string) string) {
 	b.t.Helper()
-	if err := b.c.Admin().Seal(b.t.Context()); err != nil {
+	if err := b.c.Seal(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.store, b.c.ID().String(), "messages", "branch-main", id.String()+".json")

@@ -52,9 +52,9 @@ data; VALUE is JSON, or plain text if it is not valid JSON. The value of a label
 				return err
 			}
 			changed := len(changes) > 0 || given != nil || len(labels.unset) > 0
-			var opts []ctxdir.Option
+			var opts []ctxdir.Options
 			if !changed {
-				opts = append(opts, ctxdir.WithReadOnly())
+				opts = append(opts, ctxdir.Options{ReadOnly: true})
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				if changed {

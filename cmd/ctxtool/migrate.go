@@ -8,7 +8,7 @@ import (
 	"os"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/ctxdir/ctxdir/internal/legacy"
+	legacyfile "github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/spf13/cobra"
@@ -109,7 +109,7 @@ func (m *migrateRun) run(paths []string) error {
 // paths migrates every legacy context under the paths. An error ends the run.
 func (m *migrateRun) paths(paths []string) error {
 	for _, path := range paths {
-		for found, err := range legacy.Find(path) {
+		for found, err := range legacyfile.Find(path) {
 			if m.ctx.Err() != nil {
 				return m.ctx.Err()
 			}

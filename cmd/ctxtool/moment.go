@@ -52,7 +52,7 @@ type, id, relevance and context, and its text below.`,
 			}
 			return a.onStore(func(ctx context.Context, s *ctxdir.Store, refs []string) error {
 				return a.listMoments(ctx, s, &f, types, refs)
-			}, ctxdir.WithReadOnly())(cmd, args)
+			}, ctxdir.Options{ReadOnly: true})(cmd, args)
 		},
 	}
 	f.add(cmd, "list")

@@ -38,7 +38,7 @@ option that it answers. extract understands English only. Running it again adds 
 
 With --remote, a model judges the sentences: URL is a server with the chat API of OpenAI, and
 $CTXDIR_REMOTE_KEY has its key. Before a sentence leaves this machine, code, paths, addresses,
-numbers, names, and all words that are not common English become placeholders. With --compression
+numbers, names, and all words that are not common English become placeholders. With --extraction
 hybrid, local rules judge the sentences if the server fails.`,
 		Example:           "  ctxtool moment extract 7c2f --dry-run\n  ctxtool moment extract --type decision --min-relevance 0.5",
 		Annotations:       exits("some contexts failed", ofStores...),

@@ -102,13 +102,13 @@ func TestMomentRemote(t *testing.T) {
 	if code := p.run(t.Context(), "", "moment", "extract", walkID, "--remote", server.URL, "--dry-run"); code != exitFailed {
 		t.Errorf("a useless answer: %d: %s", code, p.stderr.String())
 	}
-	do("", "moment", "extract", walkID, "--remote", server.URL, "--compression", "hybrid", "--dry-run", "--json")
+	do("", "moment", "extract", walkID, "--remote", server.URL, "--extraction", "hybrid", "--dry-run", "--json")
 	if got := p.stdout.String(); !strings.Contains(got, `"moments":1`) {
 		t.Errorf("hybrid: %s", got)
 	}
-	do("", "config", "compression=hybrid")
+	do("", "config", "extraction=hybrid")
 	do("", "moment", "extract", walkID, "--remote", server.URL, "--dry-run")
-	do("", "config", "compression=local")
+	do("", "config", "extraction=local")
 	sent.Reset()
 	if code := p.run(t.Context(), "", "moment", "extract", walkID, "--remote", server.URL, "--dry-run"); code != exitFailed || sent.Len() > 0 {
 		t.Errorf("a store that keeps all here: %d, sent %q", code, sent.String())

@@ -61,7 +61,7 @@ compared. --lines prints the lines as they are now or, if they are missing, as t
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 			return a.checkReferences(ctx, c, &f)
-		}, ctxdir.WithReadOnly()),
+		}, ctxdir.Options{ReadOnly: true}),
 	}
 	f.listFlags(a, cmd)
 	cmd.Flags().BoolVar(&f.lines, "lines", false, "print the lines, too")

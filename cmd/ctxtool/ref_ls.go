@@ -70,7 +70,7 @@ copied lines.`,
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 			return a.listReferences(ctx, c, &f)
-		}, ctxdir.WithReadOnly()),
+		}, ctxdir.Options{ReadOnly: true}),
 	}
 	f.listFlags(a, cmd)
 	cmd.Flags().BoolVar(&f.summary, "summary", false, "print how much code is referred to, and how much is copied")

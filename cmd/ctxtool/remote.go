@@ -24,24 +24,24 @@ func (r *remoteFlags) add(cmd *cobra.Command, what, verb string) {
 	cmd.Flags().StringVar(&r.url, "remote", "", "let the model at `URL` "+what)
 	cmd.Flags().StringVar(&r.model, "model", "", "use the model `MODEL` of the remote server")
 	modes := strings.Join(compress.Modes, ", ")
-	cmd.Flags().StringVar(&r.mode, "compression", "",
+	cmd.Flags().StringVar(&r.mode, "extraction", "",
 		verb+" by `MODE`: "+modes+" (default with --remote: that of ctxtool config, or remote)")
-	_ = cmd.RegisterFlagCompletionFunc("compression", cobra.FixedCompletions(compress.Modes, cobra.ShellCompDirectiveNoFileComp))
+	_ = cmd.RegisterFlagCompletionFunc("extraction", cobra.FixedCompletions(compress.Modes, cobra.ShellCompDirectiveNoFileComp))
 }
 
 func (r *remoteFlags) parse(cmd *cobra.Command) error {
 	switch {
 	case r.mode != "" && !slices.Contains(compress.Modes, r.mode):
-		return usage(cmd, "--compression: unknown mode %q; use one of: %s", r.mode, strings.Join(compress.Modes, ", "))
+		return usage(cmd, "--extraction: unknown mode %q; use one of: %s", r.mode, strings.Join(compress.Modes, ", "))
 	case r.url == "" && r.model != "":
 		return usage(cmd, "--model needs --remote")
 	case r.url == "" && r.mode != "" && r.mode != compress.ModeLocal:
-		return usage(cmd, "--compression %s needs --remote", r.mode)
+		return usage(cmd, "--extraction %s needs --remote", r.mode)
 	}
 	return nil
 }
 
-// resolve returns the mode of compression, empty if no flag asks for one, and the endpoint of a mode that needs one.
+// resolve returns the mode of extraction, empty if no flag asks for one, and the endpoint of a mode that needs one.
 // What the endpoint gets has no name that the store knows.
 func (r *remoteFlags) resolve(ctx context.Context, s *ctxdir.Store) (mode string, e *compress.Endpoint, err error) {
 	if mode = r.mode; mode == "" && r.url != "" {
@@ -49,8 +49,8 @@ func (r *remoteFlags) resolve(ctx context.Context, s *ctxdir.Store) (mode string
 		if err != nil {
 			return "", nil, err
 		}
-		if mode = cmp.Or(set.Compression, compress.ModeRemote); mode == compress.ModeLocal {
-			return "", nil, errors.New("the settings of the store allow only local compression; pass --compression remote to send text anyway")
+		if mode = cmp.Or(set.Extraction, compress.ModeRemote); mode == compress.ModeLocal {
+			return "", nil, errors.New("the settings of the store allow only local extraction; pass --extraction remote to send text anyway")
 		}
 	}
 	if mode == "" || mode == compress.ModeLocal {

@@ -57,20 +57,20 @@ func TestContextRemote(t *testing.T) {
 	if code := p.run(t.Context(), "", context...); code != exitFailed || !strings.Contains(p.stderr.String(), "status 401") {
 		t.Errorf("a server that refuses: %d: %s", code, p.stderr.String())
 	}
-	text = do("", append(context, "--compression", "hybrid", "--format", "openai")...)
+	text = do("", append(context, "--extraction", "hybrid", "--format", "openai")...)
 	if !strings.Contains(text, "(Sentences of #") || !strings.Contains(p.stderr.String(), "it was done locally instead") {
 		t.Errorf("hybrid: %s\n%s", text, p.stderr.String())
 	}
 	sent.Reset()
-	local := append(context[:len(context)-2:len(context)-2], "--compression", "local")
+	local := append(context[:len(context)-2:len(context)-2], "--extraction", "local")
 	if text = do("", local...); !strings.Contains(text, "(Sentences of #") {
 		t.Errorf("local: %s", text)
 	}
-	do("", "config", "compression=local")
+	do("", "config", "extraction=local")
 	if code := p.run(t.Context(), "", context...); code != exitFailed || sent.Len() > 0 {
 		t.Errorf("a store that keeps all here: %d, sent %q", code, sent.String())
 	}
-	for _, wrong := range [][]string{{"--compression", "hybrid"}, {"--model", "m"}, {"--remote", server.URL, "--compression", "zip"}} {
+	for _, wrong := range [][]string{{"--extraction", "hybrid"}, {"--model", "m"}, {"--remote", server.URL, "--extraction", "zip"}} {
 		if code := p.run(t.Context(), "", append([]string{"context", walkID}, wrong...)...); code != exitUsage {
 			t.Errorf("%q: %d", wrong, code)
 		}

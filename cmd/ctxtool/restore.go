@@ -36,7 +36,7 @@ To restore what was removed from a store, see "ctxtool trash restore".`,
 			if _, err := which.labels.parse(cmd); err != nil {
 				return err
 			}
-			source, err := ctxdir.Open(from, a.options(ctxdir.WithReadOnly())...)
+			source, err := ctxdir.Open(from, a.options(ctxdir.Options{ReadOnly: true})...)
 			if errors.Is(err, ctxdir.ErrNoStore) || err != nil && noFolder(from) {
 				return &verbError{exitNoStore, fmt.Sprintf("%s: not a store", from), "name the folder of a backup or of another store"}
 			}

@@ -46,9 +46,9 @@ Without --listen, only programs on this machine can connect; other addresses nee
 			if err != nil {
 				return err
 			}
-			var opts []ctxdir.Option
+			var opts []ctxdir.Options
 			if f.readOnly {
-				opts = append(opts, ctxdir.WithReadOnly())
+				opts = append(opts, ctxdir.Options{ReadOnly: true})
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error { return a.serve(cmd.Context(), s, &f, config) }, opts...)
 		},

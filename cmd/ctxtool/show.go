@@ -48,7 +48,7 @@ out without --all.
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.show(cmd.Context(), c, &f, from, to)
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
+			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
 	}
 	flags := cmd.Flags()

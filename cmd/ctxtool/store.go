@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -46,12 +47,9 @@ func (a *app) storePath() (string, error) {
 	return filepath.Join(home, ".local", "share", "ctxdir"), nil
 }
 
-func (a *app) options(more ...ctxdir.Option) []ctxdir.Option {
-	opts := []ctxdir.Option{ctxdir.WithLockTimeout(a.lockTimeout)}
-	if a.dryRun {
-		opts = append(opts, ctxdir.WithReadOnly())
-	}
-	return append(opts, more...)
+func (a *app) options(more ...ctxdir.Options) []ctxdir.Options {
+	wait := cmp.Or(a.lockTimeout, -1) // 0 means no wait
+	return append([]ctxdir.Options{{LockTimeout: wait, ReadOnly: a.dryRun}}, more...)
 }
 
 // dryRunFlag adds --dry-run to a verb.
@@ -66,7 +64,7 @@ func durationFlag(cmd *cobra.Command, into *time.Duration, name string, value ti
 }
 
 // open opens the store in use.
-func (a *app) open(opts ...ctxdir.Option) (*ctxdir.Store, error) {
+func (a *app) open(opts ...ctxdir.Options) (*ctxdir.Store, error) {
 	path, err := a.storePath()
 	if err != nil {
 		return nil, err
@@ -119,7 +117,7 @@ func resolve(s *ctxdir.Store, ref string) (uuid.UUID, error) {
 }
 
 // withStore runs f with the store in use.
-func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts ...ctxdir.Option) error {
+func (a *app) withStore(ctx context.Context, f func(s *ctxdir.Store) error, opts ...ctxdir.Options) error {
 	s, err := a.open(opts...)
 	if err != nil {
 		return err
@@ -142,7 +140,7 @@ func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error 
 }
 
 // withContext runs f with the context that ref names. Closing the context waits for a running seal.
-func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Option) error {
+func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Options) error {
 	return a.withStore(ctx, func(s *ctxdir.Store) error {
 		id, err := resolve(s, ref)
 		if err != nil {
@@ -248,7 +246,7 @@ func withOpen(ctx context.Context, s *ctxdir.Store, id uuid.UUID, f func(c *ctxd
 }
 
 // temporaryStore creates a store for a dry run. remove closes and removes it.
-func temporaryStore(opts ...ctxdir.Option) (s *ctxdir.Store, remove func() error, err error) {
+func temporaryStore(opts ...ctxdir.Options) (s *ctxdir.Store, remove func() error, err error) {
 	dir, err := os.MkdirTemp("", "ctxtool-")
 	if err != nil {
 		return nil, nil, err

@@ -35,7 +35,7 @@ func (a *app) tokenIndex(ctx context.Context) (x *search.Index, done func() erro
 		return nil, nil, err
 	}
 	// A verb that only reads has the store open for reading, and then the index would be in memory.
-	s, err := ctxdir.Open(path, a.options(ctxdir.WithoutMigration())...)
+	s, err := ctxdir.Open(path, a.options()...)
 	if err != nil {
 		return nil, nil, nil //nolint:nilerr // it is open for reading: it can be read, but not changed
 	}

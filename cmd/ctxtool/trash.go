@@ -43,7 +43,7 @@ these contexts, which may be in the trash themselves.`,
 		Annotations:       exits("failed to list some items", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
-		RunE:              a.onStore(a.listTrash, ctxdir.WithReadOnly()),
+		RunE:              a.onStore(a.listTrash, ctxdir.Options{ReadOnly: true}),
 	}
 }
 
@@ -161,12 +161,12 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 		if err != nil {
 			return err
 		}
-		line := r.Path + "  " + plain.Size(r.Bytes)
-		if r.Branch != "" {
-			line = fmt.Sprintf("%s  %s  branch %s", r.Path, plain.Count(r.Messages, "message"), plain.OneLine(r.Branch))
-		}
 		restored := record.OfRestored(r)
 		restored.Record = "restored"
+		line := r.Path + "  " + plain.Size(r.Bytes)
+		if r.Line != nil {
+			line = fmt.Sprintf("%s  %s  branch %s", r.Path, plain.Count(restored.Messages, "message"), plain.OneLine(r.Name))
+		}
 		if err := a.result(restored, "%s", line); err != nil {
 			return err
 		}

@@ -21,7 +21,7 @@ all messages that the branch shows. A star marks the active branch.`,
 		Annotations:       exits("the context has a problem", ofStores...),
 		Args:              between(1, 1),
 		ValidArgsFunction: a.completeContexts(1),
-		RunE:              a.onContext(a.tree, ctxdir.WithReadOnly()),
+		RunE:              a.onContext(a.tree, ctxdir.Options{ReadOnly: true}),
 	}
 }
 

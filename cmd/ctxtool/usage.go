@@ -48,7 +48,7 @@ out unpriced steps, ~ a cost that includes estimates.`,
 			if err := r.parse(cmd); err != nil {
 				return err
 			}
-			return a.onStore(r.run, ctxdir.WithReadOnly())(cmd, args)
+			return a.onStore(r.run, ctxdir.Options{ReadOnly: true})(cmd, args)
 		},
 	}
 	flags := cmd.Flags()

@@ -54,11 +54,11 @@ prints one "resync" record instead. A message may appear shortly before it is du
 						return err
 					}
 					return (&follower{a: a, f: &f, store: s}).run(cmd.Context(), w)
-				}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
+				}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 			}
 			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
 				return a.followContext(cmd.Context(), c, &f, since)
-			}, ctxdir.WithReadOnly(), ctxdir.WithMemoryLimit(maxParsedBody))
+			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
 	}
 	flags := cmd.Flags()

@@ -285,7 +285,7 @@ func TestUnavailable(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := store.Erase(t.Context(), id, []uuid.UUID{ctxdir.DerivedID(id, "e1")}, ctxdir.EraseOptions{}); err != nil {
+	if _, err := store.Erase(t.Context(), id, []uuid.UUID{uuid.NewSHA1(id, []byte("e1"))}, ctxdir.EraseOptions{}); err != nil {
 		t.Fatal(err)
 	}
 	events := get(t, s).Events()

@@ -4,4 +4,6 @@
 //
 // The files service.go, session.go and artifact.go are those of package adk with other import paths; a test compares
 // them. Only event.go differs, since ADK 2 defines the JSON of an event.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package adkv2

@@ -93,7 +93,7 @@ func TestSetMessages(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	small, err := ctxdir.Open(store.Info().Path, ctxdir.WithMaxMessage(1000))
+	small, err := ctxdir.Open(store.Info().Path, ctxdir.Options{MaxMessage: 1000})
 	if err != nil {
 		t.Fatal(err)
 	}

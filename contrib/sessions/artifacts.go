@@ -161,6 +161,6 @@ func (a *Artifacts) Delete(ctx context.Context, k Key, file string, number int64
 		if err != nil {
 			return err
 		}
-		return b.Replace(ctx, m[0].ID, ctxdir.Draft{Type: deletedType, Body: json.RawMessage(`{}`)}, ctxdir.WithShared())
+		return b.Replace(ctx, m[0].ID, ctxdir.Draft{Type: deletedType, Body: json.RawMessage(`{}`)}, ctxdir.WriteOptions{Shared: true})
 	})
 }

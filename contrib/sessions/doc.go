@@ -10,4 +10,6 @@
 // An event is a message. The state of a session is the state of its branch, so a fork has its own. It changes in the
 // commit of the event that changes it. The states of application and user are contexts of their own, which change just
 // before: a crash between the commits leaves such a state without the event, never the event without the state.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package sessions

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
 )
 
 // Session is a session as it was when it was read, with the events that were appended to it since. It is stale when
@@ -78,10 +79,10 @@ func (sess *Session) readFrom(ctx context.Context, c *ctxdir.Context) error {
 		if sess.next, err = b.Len(ctx); err != nil {
 			return err
 		}
-		if c.Metadata().Revision != m.Revision { // an event has changed the state meanwhile
+		if m.Branch(sess.branch) == nil || c.Metadata().Revision != m.Revision { // an event has changed the state meanwhile
 			continue
 		}
-		if err := decode(branchOf(m, sess.branch).State, "", state); err != nil {
+		if err := decode(m.Branch(sess.branch).State, "", state); err != nil {
 			return err
 		}
 		if err := s.readShared(ctx, sess.Key, state); err != nil {
@@ -90,16 +91,6 @@ func (sess *Session) readFrom(ctx context.Context, c *ctxdir.Context) error {
 		sess.state = state
 		return nil
 	}
-}
-
-// branchOf returns the entry of a branch, for changes.
-func branchOf(m *ctxdir.Metadata, name string) *ctxdir.BranchMetadata {
-	for i := range m.Branches {
-		if m.Branches[i].Name == name {
-			return &m.Branches[i]
-		}
-	}
-	return &ctxdir.BranchMetadata{} // it was removed meanwhile; the next operation on it says so
 }
 
 // Append appends an event, and changes state in all scopes. An error that wraps [ctxdir.ErrPosition] says that the
@@ -117,7 +108,7 @@ func (sess *Session) Append(ctx context.Context, e Event, delta map[string]any) 
 	s, id := sess.service, sess.service.contextID(sess.Key)
 	draft := ctxdir.Draft{OriginID: e.ID, Role: e.Role, Type: e.Type, CreatedAt: e.Time, Body: e.Body}
 	if e.ID != "" {
-		draft.ID = ctxdir.DerivedID(id, e.ID)
+		draft.ID = uuid.NewSHA1(id, []byte(e.ID))
 	}
 	err = s.store.Use(ctx, id, func(c *ctxdir.Context) error {
 		_, err := c.Commit(ctx, func(tx *ctxdir.Tx) error {
@@ -135,7 +126,7 @@ func (sess *Session) Append(ctx context.Context, e Event, delta map[string]any) 
 				return err // a retry: the event is there, and its state was too
 			}
 			return sess.setState(ctx, tx, scopes)
-		}, ctxdir.WithPosition(sess.next))
+		}, ctxdir.WriteOptions{Position: &sess.next})
 		return err
 	})
 	if err != nil {
@@ -153,7 +144,10 @@ func (sess *Session) setState(ctx context.Context, tx *ctxdir.Tx, scopes scopes)
 		return err
 	}
 	return tx.Update(func(m *ctxdir.Metadata) (err error) {
-		b := branchOf(m, sess.branch)
+		b := m.Branch(sess.branch)
+		if b == nil {
+			return fmt.Errorf("branch %q: %w", sess.branch, ctxdir.ErrNotExist)
+		}
 		b.State, err = merge(b.State, scopes.session)
 		return err
 	})

@@ -72,7 +72,7 @@ func namespaceOf(branch string) string {
 // messageID returns the id of the message of a checkpoint. It depends on the namespace: a namespace does not have the
 // checkpoints that its branch inherits.
 func (l lineage) messageID(namespace, checkpoint string) uuid.UUID {
-	return ctxdir.DerivedID(l.ID(), branchOf(namespace)+"\x00"+checkpoint)
+	return uuid.NewSHA1(l.ID(), []byte(branchOf(namespace)+"\x00"+checkpoint))
 }
 
 // find returns the message of a checkpoint in a namespace, or nil.
@@ -261,9 +261,9 @@ func (l lineage) put(ctx context.Context, namespace string, r saved) error {
 	name, d := branchOf(namespace), ctxdir.Draft{ID: l.messageID(namespace, r.Checkpoint.ID), CreatedAt: r.Checkpoint.Timestamp, Body: body}
 	_, err = l.Commit(ctx, func(tx *ctxdir.Tx) error {
 		if was != nil {
-			return tx.Replace(name, d.ID, d, ctxdir.WithShared())
+			return tx.Replace(name, d.ID, d, ctxdir.WriteOptions{Shared: true})
 		}
-		if !slices.ContainsFunc(tx.Metadata().Branches, func(b ctxdir.BranchMetadata) bool { return b.Name == name }) {
+		if tx.Metadata().Branch(name) == nil {
 			fork := func() error { return tx.NewBranch(name) }
 			if parent != nil {
 				fork = func() error { return tx.Fork(name, branchOf(from), parent.Position+1) }

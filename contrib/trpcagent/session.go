@@ -193,7 +193,7 @@ func (s *SessionService) AppendEvent(ctx context.Context, sess *session.Session,
 func messageID(space uuid.UUID, id string) uuid.UUID {
 	parsed, err := uuid.Parse(id)
 	if err != nil && id != "" {
-		return ctxdir.DerivedID(space, id)
+		return uuid.NewSHA1(space, []byte(id))
 	}
 	return parsed
 }

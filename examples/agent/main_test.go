@@ -53,7 +53,7 @@ func TestAgent(t *testing.T) {
 			t.Fatal(err)
 		}
 		for e := range sess.Events().All() {
-			missing[ctxdir.DerivedID(adk.ContextID(app, user, sessionID), e.ID)] = true
+			missing[uuid.NewSHA1(adk.ContextID(app, user, sessionID), []byte(e.ID))] = true
 		}
 	}
 	for len(missing) > 0 {

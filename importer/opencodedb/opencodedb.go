@@ -1,5 +1,7 @@
 // Package opencodedb reads the database in which opencode keeps its sessions from version 1.2 on. It is apart from
 // package importer, so that only programs that want it link SQLite.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package opencodedb
 
 import (

@@ -1,4 +1,4 @@
-// Package knobs has options of a store that tests and benchmarks need, and nobody else.
+// Package knobs has what tests and benchmarks need of a store, and nobody else.
 package knobs
 
 import (
@@ -6,14 +6,12 @@ import (
 	"github.com/ctxdir/ctxdir/internal/engine"
 )
 
-// Option makes an option of the engine one of the public API.
-func Option(o engine.Option) ctxdir.Option {
-	return func(all *[]engine.Option) { *all = append(*all, o) }
-}
+// Options makes options of the engine those of the public API.
+func Options(more ...engine.Option) ctxdir.Options { return ctxdir.Options{Internal: more} }
 
 // SealBytes sets the length of a log, in bytes, at which another one begins, so that the first is sealed. With a negative
 // length nothing is sealed unless a call says so.
-func SealBytes(bytes int64) ctxdir.Option { return Option(engine.WithSealBytes(bytes)) }
+func SealBytes(bytes int64) ctxdir.Options { return Options(engine.WithSealBytes(bytes)) }
 
 // FilesOnReturn makes an append return only when its message files exist.
-func FilesOnReturn() ctxdir.Option { return Option(engine.WithFiles(engine.FilesOnReturn)) }
+func FilesOnReturn() ctxdir.Options { return Options(engine.WithFiles(engine.FilesOnReturn)) }

@@ -77,8 +77,12 @@ type Restored struct {
 }
 
 // OfRestored describes an item that came back from the trash.
-func OfRestored(x ctxdir.Restored) Restored {
-	return Restored{"", ID(x.Item), string(x.Kind), ID(x.Context), x.Path, x.Branch, x.Messages, x.Bytes}
+func OfRestored(x ctxdir.TrashItem) Restored {
+	r := Restored{Item: ID(x.ID), Kind: string(x.Kind), Context: ID(x.Context), Path: x.Path, Bytes: x.Bytes}
+	if l := x.Line; l != nil {
+		r.Branch, r.Messages = x.Name, l.End-l.First
+	}
+	return r
 }
 
 // Finding is a problem that a check found.

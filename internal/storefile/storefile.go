@@ -59,7 +59,7 @@ type Settings struct {
 	CacheSize     int64  `json:"cache_size,omitempty"`     // see [engine.WithPool]
 	MaxTokens     int64  `json:"max_tokens,omitempty"`     // of an assembled context
 	StorageMode   string `json:"storage_mode,omitempty"`   // where conversations are
-	Compression   string `json:"compression,omitempty"`    // who summarises them
+	Extraction    string `json:"extraction,omitempty"`     // what extracts the essence of conversations
 }
 
 // Grace returns the grace period of removed data, 0 for the default.

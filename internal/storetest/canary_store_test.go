@@ -18,6 +18,7 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/moment"
@@ -132,7 +133,7 @@ func openWith(t *testing.T, dir string, p *faultPlan, more ...engine.Option) *ct
 	t.Helper()
 	calls := engine.WithCalls(func(disk vfs.FS) vfs.FS { return brittleFS{disk, p} })
 	opts := append([]engine.Option{calls, engine.WithSealBytes(-1), engine.WithoutPause()}, more...)
-	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, func(all *[]engine.Option) { *all = append(*all, opts...) }))
+	s := kit.Must[*ctxdir.Store](t)(ctxdir.Init(dir, knobs.Options(opts...)))
 	search.Attach(s)
 	p.store = s
 	return s
@@ -206,8 +207,8 @@ func (x *canaryStore) summarise(t *testing.T) {
 	kit.Check(t, s.Close())
 }
 
-// begin makes the context, with what a legacy context can hold.
-func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
+// begin makes the context, with what a legacy context can hold if it is a migrated one.
+func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, migrated bool) {
 	t.Helper()
 	ctx := t.Context()
 	quoted := func(k kind) json.RawMessage { return json.RawMessage(`"` + k.word() + `"`) }
@@ -225,7 +226,7 @@ func (x *canaryStore) begin(t *testing.T, s *ctxdir.Store, legacy bool) {
 		}}},
 	}))
 	kit.Check(t, c.Close())
-	if !legacy {
+	if !migrated {
 		return
 	}
 	path := filepath.Join(t.TempDir(), workID().String()+".json")

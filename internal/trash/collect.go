@@ -34,6 +34,7 @@ type CollectOptions struct {
 	DryRun   bool          // report what would be done, and change nothing
 	// Archived receives what was archived in each context, as the settings of the store say; may be nil.
 	Archived func(archiving.Result)
+	Report   func(CollectResult) // receives what [CollectIfDue] did; may be nil
 
 	limit int64 // of [engine.Context.ArchiveOld]
 }
@@ -97,9 +98,12 @@ func CollectIfDue(ctx context.Context, s *engine.Store, o CollectOptions) error 
 	defer cancel()
 	var failed []error
 	o.limit = cmp.Or(o.limit, maxArchived)
-	err := collect(limited, s, o, false, func(_ CollectResult, err error) bool {
-		if err != nil {
+	err := collect(limited, s, o, false, func(r CollectResult, err error) bool {
+		switch {
+		case err != nil:
 			failed = append(failed, err)
+		case o.Report != nil:
+			o.Report(r)
 		}
 		return true
 	})

@@ -83,7 +83,8 @@ func restoreInPlace(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 		r.Branch, err = branch.Name(m, t.ID, t.Item.Name)
 		return err
 	})
-	r.Path, r.Messages, r.Bytes = c.Dir.ID.String()+"/"+t.Path, t.line.End-t.line.First, t.bytes
+	r.Path, r.Bytes = c.Dir.ID.String()+"/"+t.Path, t.bytes
+	r.First, r.Messages = t.line.First, t.line.End-t.line.First
 	return err
 }
 

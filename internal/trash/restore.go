@@ -24,7 +24,8 @@ type RestoreResult struct {
 	Context  uuid.UUID // uuid.Nil for blobs
 	Path     string    // of the restored thing, relative to the store
 	Branch   string    // of a line: its present name
-	Messages int64     // of a line
+	First    int64     // of a line: the position of the first message that came back
+	Messages int64     // of a line: how many came back
 	Bytes    int64
 }
 

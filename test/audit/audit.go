@@ -80,7 +80,7 @@ func Audit(ctx context.Context, dir string, r Round) (Outcome, error) {
 			return Outcome{}, err
 		}
 	}
-	s, err := ctxdir.Open(dir, ctxdir.WithLockTimeout(patience))
+	s, err := ctxdir.Open(dir, ctxdir.Options{LockTimeout: patience})
 	if err != nil {
 		o.problem(Unreadable, "the store: %v", err)
 		return o, nil
@@ -219,7 +219,7 @@ func next(ctx context.Context, s *ctxdir.Store, id uuid.UUID) error {
 	if err != nil {
 		return err
 	}
-	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"and then?"}`)}, ctxdir.WithPosition(n))
+	_, err = c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"and then?"}`)}, ctxdir.WriteOptions{Position: &n})
 	return err
 }
 

@@ -50,7 +50,7 @@ var read atomic.Int64
 
 // reader follows a store, and looks at everything in it again and again.
 func reader(ctx context.Context, dir string) error {
-	s, err := ctxdir.Open(dir, ctxdir.WithPool(pool))
+	s, err := ctxdir.Open(dir, ctxdir.Options{CacheSize: pool})
 	if err != nil {
 		return err
 	}

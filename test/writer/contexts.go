@@ -118,7 +118,7 @@ func (w *worker) legacyFile(id uuid.UUID, drafts []ctxdir.Draft) (file []byte, e
 		return nil, err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	s, err := ctxdir.Init(filepath.Join(dir, "store"), ctxdir.WithRelaxedDurability())
+	s, err := ctxdir.Init(filepath.Join(dir, "store"), ctxdir.Options{RelaxedDurability: true})
 	if err != nil {
 		return nil, err
 	}

@@ -101,7 +101,7 @@ func (w *worker) replace() error {
 	next := body(w.random, said{Role: "assistant", By: w.Name, Alone: true})
 	s := Step{Op: Replace, Context: c.ID(), Branch: b.Name(), Messages: []Message{{m.ID, SumOf(next), m.Position}}}
 	return w.step(s, func(*Step) error {
-		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.WithShared())
+		return b.Replace(w.ctx, m.ID, ctxdir.Draft{Body: next}, ctxdir.WriteOptions{Shared: true})
 	})
 }
 

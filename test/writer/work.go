@@ -49,7 +49,7 @@ func work(j Job) error {
 // open opens the store and its contexts. Logs are sealed early, so that there are many seals and merges.
 func (w *worker) open() (err error) {
 	sealed := knobs.SealBytes(int64(16<<10) << w.random.IntN(6))
-	text := ctxdir.WithTextThreshold(int64(1<<10) << w.random.IntN(6))
+	text := ctxdir.Options{TextThreshold: int64(1<<10) << w.random.IntN(6)}
 	if w.store, err = ctxdir.Open(w.Store, sealed, text); err != nil {
 		return err
 	}

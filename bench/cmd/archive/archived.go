@@ -30,12 +30,12 @@ type outcome struct {
 // archived archives every context of a store that is a copy of another one, and prints what became of them.
 func archived(out io.Writer, plain, copied string, contexts []*conversation) error {
 	ctx := context.Background()
-	a, err := ctxdir.Open(plain, ctxdir.WithPool(0))
+	a, err := ctxdir.Open(plain, ctxdir.Options{CacheSize: -1})
 	if err != nil {
 		return err
 	}
 	defer a.Close()
-	b, err := ctxdir.Open(copied, ctxdir.WithPool(0))
+	b, err := ctxdir.Open(copied, ctxdir.Options{CacheSize: -1})
 	if err != nil {
 		return err
 	}

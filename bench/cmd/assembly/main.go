@@ -152,7 +152,7 @@ func work(dir, id, query string, all bool) error {
 
 // fill makes a store.
 func fill(ctx context.Context, dir string, from *corpus.Stream, n int) error {
-	s, err := ctxdir.Init(dir, ctxdir.WithRelaxedDurability())
+	s, err := ctxdir.Init(dir, ctxdir.Options{RelaxedDurability: true})
 	if err != nil {
 		return err
 	}

@@ -123,7 +123,7 @@ func (f *source) open(c *corpus.Corpus) (dir string, text int64, err error) {
 // fill makes the store, and returns the size of its text: each string of a message once.
 func (f *source) fill(dir string, from *corpus.Stream) (text int64, err error) {
 	ctx := context.Background()
-	s, err := ctxdir.Init(dir, ctxdir.WithRelaxedDurability())
+	s, err := ctxdir.Init(dir, ctxdir.Options{RelaxedDurability: true})
 	if err != nil {
 		return 0, err
 	}
@@ -179,7 +179,7 @@ func worker(w io.Writer, dir string, args ...string) error {
 
 func work(dir, phase string, args []string) error {
 	ctx := context.Background()
-	s, err := ctxdir.Open(dir, ctxdir.WithPool(8<<20))
+	s, err := ctxdir.Open(dir, ctxdir.Options{CacheSize: 8 << 20})
 	if err != nil {
 		return err
 	}

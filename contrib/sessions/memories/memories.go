@@ -1,6 +1,8 @@
 // Package memories finds what earlier sessions of a user said: long-term memory for adapters of frameworks, over the
 // sessions that package sessions keeps. It copies nothing: a session that is added to memory is marked, and the search
 // index of the store finds its events. Removing or erasing a session removes it from memory.
+//
+// Its API may change with any minor version; CHANGELOG.md says how.
 package memories
 
 import (
