@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/changes"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -54,7 +55,7 @@ type Row struct {
 // good: compare what you have with all messages then. An edit of a message file by hand is not a commit; [Message].Edited
 // reports it.
 func (c *Context) Changes(ctx context.Context, since string) (state string, rows iter.Seq2[Row, error]) {
-	state, entries := c.e.Changes(ctx, since)
+	state, entries := changes.Since(ctx, c.e, since)
 	return state, each(entries, row)
 }
 
@@ -68,6 +69,6 @@ func row(e *index.Entry) Row {
 // Changed says of contexts whether something may have been committed to them since [Context.Changes] returned a state, or
 // whether they were removed. Without ids it returns all contexts of the store but legacy ones. It opens no context.
 func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
-	changed, err := s.e.Changed(ctx, since, ids...)
+	changed, err := changes.In(ctx, s.e, since, ids...)
 	return changed, wrap(err)
 }

@@ -21,6 +21,8 @@ import (
 	"regexp"
 	"slices"
 	"time"
+
+	"github.com/google/uuid"
 )
 
 const (
@@ -101,6 +103,23 @@ type head struct {
 	Files   []folder `json:"files"`
 }
 
+// Draw notes messages of a context that the answer is made from.
+func (c *Cache) Draw(context uuid.UUID, messages []Message) {
+	if c == nil {
+		return
+	}
+	at := map[string]int{}
+	for _, m := range messages {
+		i, ok := at[m.Folder]
+		if !ok {
+			i = len(c.drawn)
+			at[m.Folder] = i
+			c.drawn = append(c.drawn, folder{Context: context, Name: m.Folder})
+		}
+		c.drawn[i].Files = append(c.drawn[i].Files, file{ID: m.ID, At: m.StoredAt.UnixMicro()})
+	}
+}
+
 // Get returns the answer to a question, nil if there is none that still counts.
 func (c *Cache) Get(question, commits Sum) []byte {
 	if c == nil {
@@ -116,7 +135,7 @@ func (c *Cache) Get(question, commits Sum) []byte {
 		sum, rest := string(b[:2*sha256.Size]), b[2*sha256.Size+1:]
 		line, answer, ok := bytes.Cut(rest, []byte("\n"))
 		if ok && sumOf(rest) == sum && json.Unmarshal(line, &h) == nil {
-			if h.Commits != hex.EncodeToString(commits[:]) || !c.areUntouched(h.Files) {
+			if h.Commits != hex.EncodeToString(commits[:]) || !areUntouched(c.store, h.Files) {
 				return nil // the next answer replaces it
 			}
 			now := time.Now()
@@ -149,7 +168,7 @@ func sumOf(b []byte) string {
 // Put keeps an answer that was made from the messages of earlier calls of Draw, unless one of their files is not as it
 // was committed.
 func (c *Cache) Put(question, commits Sum, answer []byte) {
-	if c == nil || !c.areUntouched(c.drawn) {
+	if c == nil || !areUntouched(c.store, c.drawn) {
 		return
 	}
 	line, err := json.Marshal(head{hex.EncodeToString(commits[:]), c.drawn})

@@ -32,38 +32,21 @@ type file struct {
 	Size int64     `json:"size,omitempty"` // of the file; 0 if it was missing
 }
 
-// Draw notes messages of a context that the answer is made from.
-func (c *Cache) Draw(context uuid.UUID, messages []Message) {
-	if c == nil {
-		return
-	}
-	at := map[string]int{}
-	for _, m := range messages {
-		i, ok := at[m.Folder]
-		if !ok {
-			i = len(c.drawn)
-			at[m.Folder] = i
-			c.drawn = append(c.drawn, folder{Context: context, Name: m.Folder})
-		}
-		c.drawn[i].Files = append(c.drawn[i].Files, file{ID: m.ID, At: m.StoredAt.UnixMicro()})
-	}
-}
-
 // areUntouched reports whether message files are as they were committed, and notes their sizes. A missing one is.
-func (c *Cache) areUntouched(folders []folder) bool {
+func areUntouched(store *os.Root, folders []folder) bool {
 	for i := range folders {
-		if !c.isUntouched(&folders[i]) {
+		if !folders[i].isUntouched(store) {
 			return false
 		}
 	}
 	return true
 }
 
-func (c *Cache) isUntouched(f *folder) bool {
+func (f *folder) isUntouched(store *os.Root) bool {
 	if !ctxfolder.ValidFolder(f.Name) {
 		return false
 	}
-	root, err := c.store.OpenRoot(path.Join(f.Context.String(), ctxfolder.Messages, f.Name))
+	root, err := store.OpenRoot(path.Join(f.Context.String(), ctxfolder.Messages, f.Name))
 	if err != nil {
 		return errors.Is(err, fs.ErrNotExist)
 	}

@@ -21,7 +21,6 @@ import (
 )
 
 const (
-	importsView    = "imports"
 	importsFile    = engine.DerivedFolder + "/" + importsView + ".json"
 	importsVersion = "imports/1"
 	maxImports     = 1 << 16  // histories in the file

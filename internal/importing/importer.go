@@ -21,6 +21,9 @@ import (
 	"github.com/google/uuid"
 )
 
+// importsView is the view of what imports know, in [engine.DerivedFolder].
+const importsView = "imports"
+
 // Store is an open store in the form that package importer takes: importer.Import(ctx, New(s), path, …) stores the history
 // of another tool. Its imports of the same process share what they know, so a program makes one for each open store.
 type Store struct {

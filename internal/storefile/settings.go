@@ -51,7 +51,7 @@ func withSettings(file []byte, settings Settings) ([]byte, error) {
 		return nil, err
 	}
 	for _, name := range []string{
-		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "compression",
+		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "extraction",
 	} {
 		members.Set(name, known.Get(name))
 	}

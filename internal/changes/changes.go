@@ -1,0 +1,217 @@
+// Package changes tells programs that keep something derived from messages what was committed since they last looked.
+package changes
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"iter"
+
+	"github.com/ctxdir/ctxdir/branch"
+	"github.com/ctxdir/ctxdir/index"
+	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/journal"
+	"github.com/ctxdir/ctxdir/loader"
+	"github.com/google/uuid"
+)
+
+// state is a context at one look. Every commit changes its files; an edit of a message by hand does not.
+type state struct {
+	Seq   uint64              `json:"seq"`
+	Chain uint64              `json:"chain"`
+	Log   string              `json:"log,omitempty"` // the newest one
+	Files [3]engine.FileState `json:"files"`         // the folder, metadata.json and the log
+	At    int64               `json:"at"`            // when they were looked at, nanoseconds since 1970
+}
+
+// In says of contexts whether something may have been committed to them since states that [Since] returned. Without ids
+// it returns all contexts of the store but legacy ones. It opens no context.
+func In(ctx context.Context, s *engine.Store, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
+	all := len(ids) == 0
+	if all {
+		for e, err := range s.Entries() {
+			if err != nil {
+				return nil, err
+			}
+			if e.Folder {
+				ids = append(ids, e.ID)
+			}
+		}
+	}
+	changed, legacy := make([]bool, len(ids)), make([]bool, len(ids))
+	engine.InParallel(len(ids), func(i int) {
+		if ctx.Err() == nil {
+			changed[i] = !isCurrent(s, ids[i], since[ids[i]])
+			legacy[i] = all && changed[i] && engine.IsSplit(s.FS, ids[i].String())
+		}
+	})
+	result := make(map[uuid.UUID]bool, len(ids))
+	for i, id := range ids {
+		if !legacy[i] {
+			result[id] = changed[i]
+		}
+	}
+	return result, ctx.Err()
+}
+
+// isCurrent reports whether nothing can have been committed to a context since a state.
+func isCurrent(s *engine.Store, id uuid.UUID, since string) bool {
+	var was state
+	if since == "" || json.Unmarshal([]byte(since), &was) != nil || was.Log == "" {
+		return false
+	}
+	for _, f := range was.Files {
+		if was.At-f.At < int64(engine.ResolutionOf(f.At)) {
+			return false // a later change can look the same
+		}
+	}
+	now, ok := s.FileStates(id, was.Log)
+	return ok && now == was.Files
+}
+
+// stateOf returns the state of the context's files. What the context shows after the next refresh is at least as new.
+func stateOf(c *engine.Context) (is state) {
+	log, err := c.Index.NewestLog()
+	if err != nil || log == "" {
+		return is
+	}
+	files, ok := c.Store.FileStates(c.Dir.ID, log)
+	if !ok {
+		return is
+	}
+	return state{Log: log, Files: files, At: c.Store.Now().UnixNano()}
+}
+
+// Since refreshes the context, and returns its state and the entries of the messages that were appended or replaced
+// since an earlier state, in order of commits. Without an earlier state they are those of all messages that a branch, or
+// a removed line in its grace period, shows: one line after the other, in order of positions. The sequence fails with
+// [engine.ErrNotExist] if the history does not tell what changed, or if messages were removed for good.
+func Since(ctx context.Context, c *engine.Context, since string) (now string, entries iter.Seq2[*index.Entry, error]) {
+	is, err := engine.Use(c, func() (state, error) { return stateOf(c), nil })
+	if err == nil {
+		err = c.Refresh(ctx)
+	}
+	if err == nil {
+		is, err = engine.Use(c, func() (state, error) {
+			at, err := c.Index.At()
+			is.Seq, is.Chain = at.Seq, at.Chain
+			return is, err
+		})
+	}
+	if err == nil {
+		var b []byte
+		b, err = json.Marshal(is)
+		now = string(b)
+	}
+	return now, func(yield func(*index.Entry, error) bool) {
+		more := true
+		pass := func(e *index.Entry) bool {
+			more = yield(e, nil)
+			return more
+		}
+		switch {
+		case err != nil:
+		case since == "":
+			err = eachEntry(ctx, c, pass)
+		default:
+			err = eachSince(ctx, c, since, is, pass)
+		}
+		if err != nil && more {
+			yield(nil, engine.Wrap(engine.Error{Op: "read changes", Context: c.Dir.ID}, err))
+		}
+	}
+}
+
+// eachEntry yields the entries of all spans.
+func eachEntry(ctx context.Context, c *engine.Context, yield func(*index.Entry) bool) error {
+	const most = 1024 // entries at once
+	spans, err := engine.Use(c, func() ([]loader.Span, error) { return ownSpans(c) })
+	if err != nil {
+		return err
+	}
+	for _, span := range spans {
+		for from := span.From; from < span.To; {
+			if err := ctx.Err(); err != nil {
+				return err
+			}
+			page, err := engine.Use(c, func() ([]index.Entry, error) {
+				return c.Index.Entries(span.Line, from, min(span.To, from+most))
+			})
+			if err != nil {
+				return err
+			}
+			if len(page) == 0 {
+				break
+			}
+			for i := range page {
+				if !yield(&page[i]) {
+					return nil
+				}
+			}
+			from = page[len(page)-1].Position + 1
+		}
+	}
+	return nil
+}
+
+// eachSince yields the entries that were committed between two states.
+func eachSince(ctx context.Context, c *engine.Context, since string, is state, yield func(*index.Entry) bool) error {
+	fail := func(why error) error {
+		return fmt.Errorf("%w: what changed since an earlier state: %w", engine.ErrNotExist, why)
+	}
+	var was state
+	if err := json.Unmarshal([]byte(since), &was); err != nil {
+		return fail(err)
+	}
+	if was.Seq == is.Seq && was.Chain == is.Chain {
+		return nil
+	}
+	t, err := engine.Use(c, func() (*index.Tail, error) { return c.Index.Resume(journal.Position{Seq: was.Seq, Chain: was.Chain}) })
+	for err == nil {
+		var r index.Tailed
+		var ok bool
+		r, err = engine.Use(c, func() (r index.Tailed, err error) {
+			r, ok, err = t.Next()
+			return r, err
+		})
+		switch {
+		case err != nil:
+		case !ok:
+			t.Close()
+			return nil
+		case r.Kind == journal.Erase || r.Kind == journal.Trim:
+			err = fmt.Errorf("%w: record %d removes messages", index.ErrGap, r.Seq)
+		case r.Entry != nil:
+			if err = ctx.Err(); err == nil && !yield(r.Entry) {
+				t.Close()
+				return nil
+			}
+		}
+	}
+	if t != nil {
+		t.Close()
+	}
+	if errors.Is(err, index.ErrGap) {
+		err = fail(err)
+	}
+	return err
+}
+
+// ownSpans returns the messages that a branch, or a removed line in its grace period, shows: for each line its own ones.
+func ownSpans(c *engine.Context) (spans []loader.Span, err error) {
+	m := c.Current()
+	all, _, err := c.Index.AllCounts()
+	if err != nil {
+		return nil, err
+	}
+	reach := branch.Reach(m)
+	for i := range m.Lines {
+		l := &m.Lines[i]
+		end := min(reach[l.ID], all[l.ID].End())
+		if end > l.Base {
+			spans = append(spans, loader.Span{Line: l.ID, Folder: l.Folder, From: l.Base, To: end})
+		}
+	}
+	return spans, nil
+}
