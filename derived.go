@@ -9,8 +9,8 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/index"
-	"github.com/ctxdir/ctxdir/internal/changes"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/google/uuid"
 )
 
@@ -55,7 +55,7 @@ type Row struct {
 // good: compare what you have with all messages then. An edit of a message file by hand is not a commit; [Message].Edited
 // reports it.
 func (c *Context) Changes(ctx context.Context, since string) (state string, rows iter.Seq2[Row, error]) {
-	state, entries := changes.Since(ctx, c.e, since)
+	state, entries := freshness.Changes(ctx, c.e, since)
 	return state, each(entries, row)
 }
 
@@ -69,6 +69,6 @@ func row(e *index.Entry) Row {
 // Changed says of contexts whether something may have been committed to them since [Context.Changes] returned a state, or
 // whether they were removed. Without ids it returns all contexts of the store but legacy ones. It opens no context.
 func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
-	changed, err := changes.In(ctx, s.e, since, ids...)
+	changed, err := freshness.Changed(ctx, s.e, since, ids...)
 	return changed, wrap(err)
 }

@@ -10,6 +10,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/migrate"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -111,7 +112,7 @@ func (f *follower) isUnchanged() bool {
 	if f.c != nil || f.arrived || f.problem != "" || f.seen != f.fileStates() {
 		return false
 	}
-	return !slices.ContainsFunc(f.seen[:], func(g fileState) bool { return f.seenAt.Sub(g.at) < engine.TimeResolution })
+	return !slices.ContainsFunc(f.seen[:], func(g fileState) bool { return f.seenAt.Sub(g.at) < freshness.TimeResolution })
 }
 
 // wake resumes at the follower's place. If that is impossible, it queues a [Resync].

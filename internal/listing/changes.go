@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -77,9 +78,9 @@ type examination struct {
 	saved   bool // known is what the file has
 	head    head // of the file
 	seen    changesSeen
-	checked int64            // the last list that examined all contexts, this one included
-	folder  engine.FileState // of the store, if it holds the contexts of the file and no others
-	left    summaries        // what is left out
+	checked int64               // the last list that examined all contexts, this one included
+	folder  freshness.FileState // of the store, if it holds the contexts of the file and no others
+	left    summaries           // what is left out
 }
 
 // examine begins a list. Without options, it examines all contexts.
@@ -167,7 +168,7 @@ func (l *Lister) listEntries(x *examination) (entries []engine.Entry, err error)
 	if err != nil {
 		return nil, err
 	}
-	now := engine.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
+	now := freshness.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
 	if l.entries != nil && l.folder == now {
 		return l.entries, nil
 	}

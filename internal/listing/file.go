@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
@@ -24,10 +25,10 @@ const (
 // head is the first line of the file. A list writes it over the old one if only the line changed: unlike a new file,
 // that leaves the store's folder as it is.
 type head struct {
-	check   uint64           // of the rest of the file
-	checked int64            // the last list that examined all contexts, nanoseconds since 1970
-	missed  uint64           // rows that processes had when they closed the store, and the file has not
-	folder  engine.FileState // of the store, when it held the contexts of the file and no others; zero if that is not known
+	check   uint64              // of the rest of the file
+	checked int64               // the last list that examined all contexts, nanoseconds since 1970
+	missed  uint64              // rows that processes had when they closed the store, and the file has not
+	folder  freshness.FileState // of the store, when it held the contexts of the file and no others; zero if that is not known
 }
 
 // encode returns the line. Its length is always the same.
@@ -50,9 +51,9 @@ func decodeHead(line []byte, store uuid.UUID) (h head, ok bool) {
 }
 
 // fileNow returns the current state of the file, without its time, zero without the file.
-func fileNow(s *engine.Store) (now engine.FileState) {
+func fileNow(s *engine.Store) (now freshness.FileState) {
 	if info, err := s.FS.Lstat(SummariesFile); err == nil {
-		now = engine.FileState{Number: vfs.Number(info), Size: info.Size()}
+		now = freshness.FileState{Number: vfs.Number(info), Size: info.Size()}
 	}
 	return now
 }

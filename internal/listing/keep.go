@@ -3,7 +3,7 @@ package listing
 import (
 	"slices"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 )
 
 // RowsPerRead is how many rows of the cache are written in the time in which one context is read, about.
@@ -39,7 +39,7 @@ func (l *Lister) keep(x *examination, rows []listRow) {
 		all = x.known
 	}
 	isFile := l.head.check == x.head.check
-	if isFile && x.folder != (engine.FileState{}) {
+	if isFile && x.folder != (freshness.FileState{}) {
 		l.head.folder = x.folder
 	}
 	l.known, l.seen, l.head.checked, l.saved = all, x.seen, x.checked, isFile && x.saved && !changed

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
@@ -54,7 +55,7 @@ func summariseLegacy(s *engine.Store, sum *Summary, name string) error {
 
 // legacyFileStates is fileStates for a legacy context. It misses an edit of a node's file, which the list does not
 // show.
-func legacyFileStates(s *engine.Store, name string) (files [3]engine.FileState, ok bool) {
+func legacyFileStates(s *engine.Store, name string) (files [3]freshness.FileState, ok bool) {
 	names := []string{name}
 	if !strings.HasSuffix(name, ".json") {
 		names = []string{name + "/" + legacy.ContextFile, name + "/" + legacy.PoolFolder}
@@ -64,7 +65,7 @@ func legacyFileStates(s *engine.Store, name string) (files [3]engine.FileState, 
 		if err != nil {
 			return files, false
 		}
-		files[i] = engine.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
+		files[i] = freshness.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
 	}
 	return files, true
 }

@@ -9,6 +9,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 )
 
 // Lister lists the contexts of an open store. Several goroutines may use it. It keeps in memory what its last list read.
@@ -16,12 +17,12 @@ type Lister struct {
 	s *engine.Store
 
 	mu      sync.Mutex
-	file    engine.FileState // summaries.jsonl when it was read or written, without its time; zero for none
+	file    freshness.FileState // summaries.jsonl when it was read or written, without its time; zero for none
 	head    head
 	known   summaries
-	saved   bool             // known is what the file has
-	folder  engine.FileState // the store's folder when entries was read
-	entries []engine.Entry   // ordered by id; nil if they have to be read again
+	saved   bool                // known is what the file has
+	folder  freshness.FileState // the store's folder when entries was read
+	entries []engine.Entry      // ordered by id; nil if they have to be read again
 	seen    changesSeen
 }
 
@@ -156,7 +157,7 @@ func (row *listRow) readContext(ctx context.Context, s *engine.Store) {
 		row.set(Summarise(c))
 		return
 	}
-	before, ok := s.FileStates(row.ID, log)
+	before, ok := freshness.FilesOf(s, row.ID, log)
 	// Everything read from here on is at least as new as the files examined.
 	if err := c.Refresh(ctx); err != nil {
 		row.fail(err)
@@ -164,7 +165,7 @@ func (row *listRow) readContext(ctx context.Context, s *engine.Store) {
 	}
 	row.set(Summarise(c))
 	if newest, err := c.Index.NewestLog(); ok && err == nil && newest == log {
-		now, ok := s.FileStates(row.ID, log)
+		now, ok := freshness.FilesOf(s, row.ID, log)
 		row.keep(before, now, ok, log)
 	}
 }

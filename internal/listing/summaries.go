@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/go-json-experiment/json"
 	"github.com/google/uuid"
 )
@@ -79,7 +80,7 @@ func (r *cachedSummary) decoded() *summaryRow {
 const statesLen = 3 * 48
 
 // appendStates appends the states of files as hexadecimal digits, which decode faster than numbers.
-func appendStates(b []byte, files ...engine.FileState) []byte {
+func appendStates(b []byte, files ...freshness.FileState) []byte {
 	var state [24]byte
 	for _, f := range files {
 		binary.BigEndian.PutUint64(state[:], f.Number)
@@ -91,12 +92,12 @@ func appendStates(b []byte, files ...engine.FileState) []byte {
 }
 
 // isOf reports whether the row was read when its files had these states.
-func (r *summaryRow) isOf(files [3]engine.FileState) bool {
+func (r *summaryRow) isOf(files [3]freshness.FileState) bool {
 	return string(appendStates(make([]byte, 0, statesLen), files[:]...)) == r.Files
 }
 
 // isAmbiguous reports whether a later change could still get the same time.
-func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < engine.ResolutionOf(at) }
+func isAmbiguous(at int64) bool { return time.Since(time.Unix(0, at)) < freshness.ResolutionOf(at) }
 
 // current returns the row, nil if there is none or the context's files changed.
 func (r *cachedSummary) current(s *engine.Store) *summaryRow {
@@ -104,7 +105,7 @@ func (r *cachedSummary) current(s *engine.Store) *summaryRow {
 	if row == nil || row.Format != "" {
 		return nil
 	}
-	if now, ok := s.FileStates(row.Context, row.Log); !ok || !row.isOf(now) {
+	if now, ok := freshness.FilesOf(s, row.Context, row.Log); !ok || !row.isOf(now) {
 		return nil
 	}
 	return row
@@ -119,13 +120,13 @@ func (r *summaryRow) summary() Summary {
 }
 
 // keep caches a row, unless its files changed meanwhile, or so recently that a later change could look the same.
-func (row *listRow) keep(before, now [3]engine.FileState, ok bool, log string) {
+func (row *listRow) keep(before, now [3]freshness.FileState, ok bool, log string) {
 	sum := row.sum
 	if !ok || now != before || sum.Problem != nil {
 		return
 	}
 	for _, f := range now {
-		if f != (engine.FileState{}) && isAmbiguous(f.At) {
+		if f != (freshness.FileState{}) && isAmbiguous(f.At) {
 			return
 		}
 	}

@@ -1,5 +1,6 @@
-// Package changes tells programs that keep something derived from messages what was committed since they last looked.
-package changes
+// Package freshness tells whether what was derived from a context, such as a list or an index, is still current, and what
+// was committed since.
+package freshness
 
 import (
 	"context"
@@ -18,16 +19,16 @@ import (
 
 // state is a context at one look. Every commit changes its files; an edit of a message by hand does not.
 type state struct {
-	Seq   uint64              `json:"seq"`
-	Chain uint64              `json:"chain"`
-	Log   string              `json:"log,omitempty"` // the newest one
-	Files [3]engine.FileState `json:"files"`         // the folder, metadata.json and the log
-	At    int64               `json:"at"`            // when they were looked at, nanoseconds since 1970
+	Seq   uint64       `json:"seq"`
+	Chain uint64       `json:"chain"`
+	Log   string       `json:"log,omitempty"` // the newest one
+	Files [3]FileState `json:"files"`         // the folder, metadata.json and the log
+	At    int64        `json:"at"`            // when they were looked at, nanoseconds since 1970
 }
 
-// In says of contexts whether something may have been committed to them since states that [Since] returned. Without ids
+// Changed says of contexts whether something may have been committed to them since states that [Changes] returned. Without ids
 // it returns all contexts of the store but legacy ones. It opens no context.
-func In(ctx context.Context, s *engine.Store, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
+func Changed(ctx context.Context, s *engine.Store, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
 	all := len(ids) == 0
 	if all {
 		for e, err := range s.Entries() {
@@ -62,11 +63,11 @@ func isCurrent(s *engine.Store, id uuid.UUID, since string) bool {
 		return false
 	}
 	for _, f := range was.Files {
-		if was.At-f.At < int64(engine.ResolutionOf(f.At)) {
+		if was.At-f.At < int64(ResolutionOf(f.At)) {
 			return false // a later change can look the same
 		}
 	}
-	now, ok := s.FileStates(id, was.Log)
+	now, ok := FilesOf(s, id, was.Log)
 	return ok && now == was.Files
 }
 
@@ -76,18 +77,18 @@ func stateOf(c *engine.Context) (is state) {
 	if err != nil || log == "" {
 		return is
 	}
-	files, ok := c.Store.FileStates(c.Dir.ID, log)
+	files, ok := FilesOf(c.Store, c.Dir.ID, log)
 	if !ok {
 		return is
 	}
 	return state{Log: log, Files: files, At: c.Store.Now().UnixNano()}
 }
 
-// Since refreshes the context, and returns its state and the entries of the messages that were appended or replaced
+// Changes refreshes the context, and returns its state and the entries of the messages that were appended or replaced
 // since an earlier state, in order of commits. Without an earlier state they are those of all messages that a branch, or
 // a removed line in its grace period, shows: one line after the other, in order of positions. The sequence fails with
 // [engine.ErrNotExist] if the history does not tell what changed, or if messages were removed for good.
-func Since(ctx context.Context, c *engine.Context, since string) (now string, entries iter.Seq2[*index.Entry, error]) {
+func Changes(ctx context.Context, c *engine.Context, since string) (now string, entries iter.Seq2[*index.Entry, error]) {
 	is, err := engine.Use(c, func() (state, error) { return stateOf(c), nil })
 	if err == nil {
 		err = c.Refresh(ctx)

@@ -1,10 +1,10 @@
-package engine_test
+package freshness_test
 
 import (
 	"testing"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 )
 
 // TestResolution: a time with a fraction of a millisecond is of a fine clock.
@@ -13,7 +13,7 @@ func TestResolution(t *testing.T) {
 		0: 2 * time.Second, 1795416967_000000000: 2 * time.Second, 1795416967_120000000: 2 * time.Second,
 		1795416967_123456789: 100 * time.Millisecond, 1795416967_000000001: 100 * time.Millisecond, -1: 100 * time.Millisecond,
 	} {
-		if got := engine.ResolutionOf(at); got != want {
+		if got := freshness.ResolutionOf(at); got != want {
 			t.Errorf("%d: %v, wanted %v", at, got, want)
 		}
 	}

@@ -1,9 +1,10 @@
-package engine
+package freshness
 
 import (
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
@@ -15,8 +16,8 @@ type FileState struct {
 	At     int64  `json:"at"` // modification time, nanoseconds since 1970
 }
 
-// FileStates returns the current state of a context's files. ok is false when one is missing.
-func (s *Store) FileStates(id uuid.UUID, log string) (files [3]FileState, ok bool) {
+// FilesOf returns the current state of a context's files. ok is false when one is missing.
+func FilesOf(s *engine.Store, id uuid.UUID, log string) (files [3]FileState, ok bool) {
 	infos, err := vfs.LstatIn(s.FS, id.String(), ".", ctxfolder.MetadataFile, log)
 	if err != nil {
 		return files, false
