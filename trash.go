@@ -37,13 +37,10 @@ type TrashItem struct {
 	Bytes     int64     // size of the files
 	Reason    string
 	RemovedAt time.Time
-	Purged    bool         // the operation removed it for good
-	Problem   error        // why the item cannot be read or restored
-	Line      *RemovedLine // of a line in the trash; nil for other kinds
-}
+	Purged    bool  // the operation removed it for good
+	Problem   error // why the item cannot be read or restored
 
-// RemovedLine describes a line in the trash: what a branch showed before it was rewound or removed.
-type RemovedLine struct {
+	// Of a line:
 	Why        string // the branch was "rewound" or "removed", or nothing says how the line lost its name: "unnamed"
 	First, End int64  // no branch shows its messages at the positions [First, End)
 	From       string // the branch that shares the most messages with the line; empty for none
@@ -51,11 +48,15 @@ type RemovedLine struct {
 }
 
 func trashItem(e engine.TrashItem) TrashItem {
-	return TrashItem{
+	t := TrashItem{
 		ID: e.Item, Context: e.Context, Kind: TrashKind(e.Kind), Name: e.Name, Path: e.Path, Bytes: e.Bytes,
 		Reason: e.Reason, RemovedAt: e.RemovedAt,
-		Problem: wrap(e.Problem), Line: (*RemovedLine)(e.Line),
+		Problem: wrap(e.Problem),
 	}
+	if l := e.Line; l != nil {
+		t.Why, t.First, t.End, t.From, t.Shared = l.Why, l.First, l.End, l.From, l.Shared
+	}
+	return t
 }
 
 // collect runs an operation of the engine to its end. An error that comes with a value of E concerns one item, and the
@@ -243,9 +244,8 @@ func (s *Store) Purge(ctx context.Context, o PurgeOptions) ([]TrashItem, error) 
 //   - [ErrInvalid] for an item that cannot be restored
 func (s *Store) Restore(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	r, err := trash.Restore(ctx, s.e, id)
-	item := TrashItem{ID: r.Item, Context: r.Context, Kind: TrashKind(r.Kind), Name: r.Branch, Path: r.Path, Bytes: r.Bytes}
-	if r.Branch != "" {
-		item.Line = &RemovedLine{First: r.First, End: r.First + r.Messages}
-	}
-	return item, wrap(err)
+	return TrashItem{
+		ID: r.Item, Context: r.Context, Kind: TrashKind(r.Kind), Name: r.Branch, Path: r.Path, Bytes: r.Bytes,
+		First: r.First, End: r.First + r.Messages,
+	}, wrap(err)
 }

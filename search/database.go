@@ -18,7 +18,7 @@ import (
 )
 
 // version of the schema and of the rules that cut terms. An index of another version is rebuilt.
-const version = "search/8"
+const version = "search/1"
 
 var schema = `
 CREATE TABLE about (

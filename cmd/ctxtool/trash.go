@@ -164,7 +164,7 @@ func (a *app) restore(ctx context.Context, s *ctxdir.Store, refs []string) error
 		restored := record.OfRestored(r)
 		restored.Record = "restored"
 		line := r.Path + "  " + plain.Size(r.Bytes)
-		if r.Line != nil {
+		if r.Kind == ctxdir.TrashLine {
 			line = fmt.Sprintf("%s  %s  branch %s", r.Path, plain.Count(restored.Messages, "message"), plain.OneLine(r.Name))
 		}
 		if err := a.result(restored, "%s", line); err != nil {

@@ -18,7 +18,7 @@ import (
 
 const (
 	SummariesFile    = "summaries.jsonl" // the cache of [Lister.List]
-	summariesVersion = "summaries/4"
+	summariesVersion = "summaries/1"
 	maxSummaries     = 256 << 20
 )
 

@@ -8,7 +8,8 @@ func TestShortenMiddle(t *testing.T) {
 		n    int
 		want string
 	}{
-		{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "abc…fg"}, {"abcdefgh", 5, "ab…gh"}, {"日本語の題名", 8, "日本…名"}, {"abc", 1, "…"},
+		{"abcdef", 6, "abcdef"}, {"abcdefg", 6, "abc…fg"}, {"abcdefgh", 5, "ab…gh"},
+		{"日本語の題名", 8, "日本…名"}, {"abc", 1, "…"},
 	} {
 		if got := ShortenMiddle(test.name, test.n); got != test.want {
 			t.Errorf("%q to %d: %q, wanted %q", test.name, test.n, got, test.want)

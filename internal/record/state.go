@@ -58,8 +58,8 @@ func OfTrashed(x ctxdir.TrashItem, grace time.Duration) Trashed {
 		expires = x.RemovedAt.UTC()
 	}
 	t := Trashed{OfTrashItem(x), x.Name, nil, x.RemovedAt.UTC(), expires, Problem(x.Problem)}
-	if l := x.Line; l != nil {
-		t.RemovedLine = &RemovedLine{l.Why, l.First, l.End, l.From, l.Shared}
+	if x.Kind == ctxdir.TrashLine {
+		t.RemovedLine = &RemovedLine{x.Why, x.First, x.End, x.From, x.Shared}
 	}
 	return t
 }
@@ -79,8 +79,8 @@ type Restored struct {
 // OfRestored describes an item that came back from the trash.
 func OfRestored(x ctxdir.TrashItem) Restored {
 	r := Restored{Item: ID(x.ID), Kind: string(x.Kind), Context: ID(x.Context), Path: x.Path, Bytes: x.Bytes}
-	if l := x.Line; l != nil {
-		r.Branch, r.Messages = x.Name, l.End-l.First
+	if x.Kind == ctxdir.TrashLine {
+		r.Branch, r.Messages = x.Name, x.End-x.First
 	}
 	return r
 }

@@ -35,7 +35,7 @@ func TestNewerFormat(t *testing.T) {
 		"feature": {"ctxdir.json", func(b []byte) []byte {
 			return bytes.Replace(b, []byte(`"incompatible": []`), []byte(`"incompatible": ["x"]`), 1)
 		}},
-		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/1"), []byte("context/2"), 1) }},
+		"context": {"ID/metadata.json", func(b []byte) []byte { return bytes.Replace(b, []byte("context/1"), []byte("context/9"), 1) }},
 		"log":     {"ID/log-*.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"log/`) }},
 		"record":  {"ID/log-*.jsonl", func(b []byte) []byte { return newerRecord(b, `"ctxdir":"message/`) }},
 		"segment": {"ID/segments/*.zst", newerSegment},

@@ -124,7 +124,7 @@ func TestStoreFileOfNewer(t *testing.T) {
 			switch name {
 			case "a newer context":
 				m := filepath.Join(folder, "metadata.json")
-				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/1"), []byte("context/2"), 1))
+				kit.Write(t, m, bytes.Replace(kit.Must[[]byte](t)(os.ReadFile(m)), []byte("context/1"), []byte("context/9"), 1))
 			case "a newer log":
 				log := kit.Must[[]string](t)(filepath.Glob(filepath.Join(folder, "log-*.jsonl")))[0]
 				kit.Write(t, log, newerRecord(kit.Must[[]byte](t)(os.ReadFile(log)), `"ctxdir":"log/`))

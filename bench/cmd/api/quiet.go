@@ -73,10 +73,12 @@ func quiet(ctx context.Context, o options) (rows []row, err error) {
 // writeSession writes a session as Claude Code does: one prompt and its answer.
 func writeSession(dir string) error {
 	session, prompt, answer := uuid.NewString(), uuid.NewString(), uuid.NewString()
-	return os.WriteFile(filepath.Join(dir, session+".jsonl"), fmt.Appendf(nil,
-		`{"parentUuid":null,"sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"user","message":{"role":"user","content":"Is %[2]s there?"},"uuid":"%[2]s","timestamp":"2026-04-15T07:58:12.004Z"}
-{"parentUuid":"%[2]s","sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"It is."}]},"uuid":"%[3]s","timestamp":"2026-04-15T07:58:14.350Z"}
-`, session, prompt, answer), 0o600)
+	const format = `{"parentUuid":null,"sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"user",` +
+		`"message":{"role":"user","content":"Is %[2]s there?"},"uuid":"%[2]s","timestamp":"2026-04-15T07:58:12.004Z"}` + "\n" +
+		`{"parentUuid":"%[2]s","sessionId":"%[1]s","cwd":"/work","version":"2.1.31","type":"assistant",` +
+		`"message":{"role":"assistant","content":[{"type":"text","text":"It is."}]},"uuid":"%[3]s",` +
+		`"timestamp":"2026-04-15T07:58:14.350Z"}` + "\n"
+	return os.WriteFile(filepath.Join(dir, session+".jsonl"), fmt.Appendf(nil, format, session, prompt, answer), 0o600)
 }
 
 // process is a running ctxtool whose first lines were read.
