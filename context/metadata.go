@@ -75,7 +75,7 @@ type Line struct {
 	ArchivedBytes int64 `json:"archived_bytes,omitempty"`
 }
 
-// Removed is a line that lost its name, with what its branch had.
+// Removed is a line that no branch names any more, with the name, prompt and other members of its former branch.
 type Removed struct {
 	Branch
 	At  time.Time

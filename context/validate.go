@@ -152,7 +152,7 @@ func (l *Line) validateFolder() error {
 		return fmt.Errorf("line %s: %q is not a branch folder", l.ID, l.Folder)
 	}
 	if l.Archived < 0 || l.ArchivedBytes < 0 {
-		return fmt.Errorf("line %s: invalid archived position %d", l.ID, l.Archived)
+		return fmt.Errorf("line %s: archived %d or archived_bytes %d is negative", l.ID, l.Archived, l.ArchivedBytes)
 	}
 	return nil
 }

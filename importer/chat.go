@@ -22,9 +22,9 @@ func (j *job) chat() error {
 		if !many && instruction(body) && len(opening) < openingRecords {
 			return nil
 		}
-		return errKnown
+		return errEnough
 	})
-	if err != nil && !errors.Is(err, errKnown) {
+	if err != nil && !errors.Is(err, errEnough) {
 		return err
 	}
 	if !many {
@@ -166,8 +166,8 @@ func conversationOf(body json.RawMessage) (messages jsontext.Value, ok bool) {
 	return messages, ok
 }
 
-// errKnown ends a read that has found its goal.
-var errKnown = errors.New("known")
+// errEnough ends a read that has found its goal.
+var errEnough = errors.New("read enough")
 
 func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
 	_ = elements(messages, func(v jsontext.Value) error {
@@ -179,7 +179,7 @@ func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
 		if instruction(body) && len(opening) < openingRecords {
 			return nil
 		}
-		return errKnown
+		return errEnough
 	})
 	return opening
 }

@@ -130,11 +130,11 @@ func (j *job) logInfo(f logFormat) (Info, error) {
 		}
 		info.span(r.CreatedAt)
 		if n++; n >= openingRecords && info.Session != "" {
-			return errKnown
+			return errEnough
 		}
 		return nil
 	})
-	if err != nil && !errors.Is(err, errKnown) {
+	if err != nil && !errors.Is(err, errEnough) {
 		return info, err
 	}
 	if first == nil {

@@ -173,9 +173,9 @@ func openCodeRecord(info, parts []byte) json.RawMessage {
 func (j *job) only() (body json.RawMessage, err error) {
 	err = j.each(j.records(j.report, j.o.Progress), func(b json.RawMessage, _ int64) error {
 		body = b
-		return errKnown
+		return errEnough
 	})
-	if errors.Is(err, errKnown) {
+	if errors.Is(err, errEnough) {
 		err = nil
 	}
 	if err == nil && body == nil {

@@ -50,7 +50,8 @@ func (ix *Index) Pages(ctx context.Context, line uuid.UUID, from, to int64) iter
 	}
 }
 
-// Unsealed returns the entries of messages that only logs have, of each line in order of their positions.
+// Unsealed returns the entries that no segment has yet, by line and in order of position: new messages, newer versions,
+// and what is left of erased ones.
 func (ix *Index) Unsealed() (all map[uuid.UUID][]Entry, err error) {
 	err = ix.view(func(s *state) {
 		all = map[uuid.UUID][]Entry{}

@@ -68,8 +68,8 @@ func (ix *Index) missingNext() (found []Problem, err error) {
 	return found, err
 }
 
-// Unlinked returns the paths, in the folder of the context, of the logs and segments that are no part of the history: another
-// one has them. What a crash left beside what took its place is no stray; see [Index.Tidy].
+// Unlinked returns the paths, in the folder of the context, of the logs and segments that belong to a divergent history. It
+// leaves out files that were replaced, and that only a crash kept from being removed; see [Index.Tidy].
 func (ix *Index) Unlinked() (unlinked []string, err error) {
 	all, err := ix.held()
 	if err != nil {

@@ -27,8 +27,8 @@ func FolderOf(store, context uuid.UUID, folder vfs.FS) Folder {
 	return Folder{Store: store, Context: context, Logs: folder, Segments: vfs.Below(folder, ctxfolder.Segments)}
 }
 
-// IsNeeded reports whether a file in the folder of a context belongs to it: it is neither trash nor temporary. path is
-// relative to that folder.
+// IsNeeded reports whether a copy of the context needs a file of its folder: logs, metadata.json and index.json, and of the
+// folders in it all but trash and temporary files. path is relative to the folder.
 func IsNeeded(path string) bool {
 	dir, name, inside := strings.Cut(path, "/")
 	if !inside {

@@ -16,7 +16,7 @@ type besideLog struct {
 }
 
 const (
-	besideUnlinked = iota // another history has it
+	besideUnlinked = iota // it belongs to a divergent history
 	besideBlank           // it has not begun
 	besideSealed          // a crash left it beside the segments that have its records: both its ends are ends of segments
 	besideSuspect         // it may be sealed: the segments there are damaged, and do not tell where they end

@@ -8,7 +8,7 @@ import (
 )
 
 // Tidy removes the logs and segments that a crash left beside what took their place, and logs that it left blank. It
-// returns the paths, in the folder of the context, of those that are no part of the history: another one has them. It fails
+// returns the paths, in the folder of the context, of those that belong to a divergent history. It fails
 // with [ErrDamaged] if a log may be the only whole copy of what a damaged segment has: a repair has to come first. The caller
 // holds the lock of the context and the one for sealing, and has called Prepare.
 func (ix *Index) Tidy() (unlinked []string, err error) {

@@ -320,7 +320,7 @@ func (s *contextSync) pause(ctx context.Context) error {
 }
 
 // errOvertaken reports that another process removed or completed the rows of the context meanwhile.
-var errOvertaken = errors.New("another process updates the search index")
+var errOvertaken = errors.New("another process has changed the search index meanwhile")
 
 // write writes the row of a message, or removes it if the message is not available.
 func (s *contextSync) write(line int64, id uuid.UUID, d *document) error {

@@ -277,7 +277,7 @@ func (a *app) planRewind(ctx context.Context, c *ctxdir.Context, name string, to
 		return err
 	}
 	if to > info.Messages {
-		err := fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, to, plain.Count(info.Messages, "message"))
+		err := fmt.Errorf("%w %d: the branch has %s", ctxdir.ErrPosition, to, plain.Count(info.Messages, "message"))
 		return &ctxdir.Error{Op: "rewind", Context: c.ID(), Branch: info.Name, Err: err}
 	}
 	if !a.json {

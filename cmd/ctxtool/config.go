@@ -41,8 +41,8 @@ VALUE restores the default.
 
   archive_after   archive messages that were stored at least this long ago, such
                   as 4320h; 0 for none
-  cache_size      keep loaded messages in memory, and assembled contexts on
-                  disk, of at most this size each, such as 100MB
+  cache_size      the size of each of two caches, such as 100MB: loaded
+                  messages in memory, and assembled contexts on disk
   extraction      extract moments and summarise by rules ("local"), by a model
                   behind an endpoint ("remote"), or by rules where it fails
                   ("hybrid")

@@ -38,7 +38,7 @@ The content decides the format. These are known:
   gemini          sessions of Gemini CLI, ~/.gemini/tmp
   copilot         events of GitHub Copilot CLI, ~/.copilot/session-state
   pi              sessions of the pi coding agent, ~/.pi/agent/sessions
-  openhands       events of OpenHands, a list or a folder of files
+  openhands       events of OpenHands: an array, or a folder of files
   swe-agent       trajectories of SWE-agent
   mini-swe-agent  trajectories of mini-swe-agent
   chatgpt         exports of ChatGPT

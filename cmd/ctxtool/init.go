@@ -24,7 +24,7 @@ func (a *app) initCmd() *cobra.Command {
 		Use:   "init [DIR]",
 		Short: "Create a store in DIR, or in ./.ctxdir",
 		Long: `Create a store in DIR. Without DIR, use the folder that --store or $CTXDIR_STORE names, else
-./.ctxdir, which then serves the current folder and all folders below it. An existing store stays
+./.ctxdir, which ctxtool then finds from this folder and every folder below it. An existing store stays
 unchanged. --threshold 0 moves all texts to blobs, -1 none.
 
 --workspace creates the workspace of the project in DIR, or in the current folder: the store

@@ -38,9 +38,9 @@ func (a *app) momentLsCmd() *cobra.Command {
 	var f momentFlags
 	cmd := &cobra.Command{
 		Use:   "ls [CONTEXT…]",
-		Short: "List the moments of the store, or of contexts",
-		Long: `List the moments of the whole store, or of contexts, the most relevant first. Each has a line with its
-type, id, relevance and context, and its text below.`,
+		Short: "List the moments of the store, or of the given contexts",
+		Long: `List the moments of the whole store or of the given contexts, most relevant first. Each has a line with
+its type, id, relevance and context, and its text below.`,
 		Example:           "  ctxtool moment ls\n  ctxtool moment ls 7c2f --type decision --type solution --newest",
 		Annotations:       exits("some contexts cannot be read", ofStores...),
 		Args:              between(0, -1),

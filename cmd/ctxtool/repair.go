@@ -24,10 +24,10 @@ func (a *app) repairCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "repair [CONTEXT…]",
 		Short: "Repair what check finds",
-		Long: `Read every message, repair what is damaged, and keep a copy of everything replaced in the trash.
-repair recreates message files from committed messages, and recovers messages that a damaged log
-or segment lost from their files. A message without an intact copy stays unavailable, and keeps
-its position. repair commits messages that were edited by hand. It leaves alone valid message
+		Long: `Read every message, repair what is damaged, and keep in the trash a copy of everything that is
+replaced. repair recreates message files from committed messages. If a log or segment is damaged,
+it recovers its messages from their files. A message without an intact copy stays unavailable, and
+keeps its position. repair commits messages that were edited by hand. It leaves alone valid message
 files that were added by hand, unless --adopt is given. Without CONTEXT, repair every context of
 the store. A second run changes nothing.`,
 		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f",

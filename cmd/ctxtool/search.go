@@ -22,7 +22,7 @@ func (a *app) searchCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "search QUERY [CONTEXT…]",
 		Short: "Find messages by their words",
-		Long: `Find messages in the whole store, or in contexts, best first: on all branches, in archives and in
+		Long: `Find messages in the whole store or in the given contexts, best first: on all branches, in archives and in
 payloads. Hits are grouped by context, and --open shows one in its conversation.
 
   flaky test          any of the words, in any form: "tests" finds "testing"

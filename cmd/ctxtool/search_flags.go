@@ -29,7 +29,7 @@ func (f *searchFlags) add(a *app, cmd *cobra.Command, verb, what string) {
 	flags.StringVar(&f.until, "until", "", "only messages before `T`")
 	flags.BoolVar(&q.Removed, "removed", false, "also messages that no branch shows any more")
 	flags.IntVar(&q.Limit, "limit", 20, verb+" at most `N` "+what)
-	flags.StringVar(&q.Cursor, "cursor", "", "continue after the page that ended with the cursor `C`")
+	flags.StringVar(&q.Cursor, "cursor", "", "continue after the page that ended with the cursor `C`, which --json and -v print last")
 	flags.DurationVar(&f.maxWait, "max-wait", 0, "bring the index up to date for at most `DURATION`; 0 for as long as it takes")
 }
 

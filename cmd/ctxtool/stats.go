@@ -28,9 +28,9 @@ for each project, or with --contexts for each conversation. Tokens and cost are 
 
   folder size      the size of the files of the store
   query time       the median time of a search in the index
-  token reduction  the share of tokens that "ctxtool context" would leave out of
-                   whole conversations, with the setting max_tokens; the tokens
-                   of conversations are estimated from their sizes`,
+  token reduction  the share of all tokens that is saved if "ctxtool context"
+                   cuts each conversation to the setting max_tokens; tokens are
+                   estimated from sizes`,
 		Example:           "  ctxtool stats\n  ctxtool stats --contexts --project .",
 		Annotations:       exits("failed to read some contexts", ofStores...),
 		Args:              between(0, -1),

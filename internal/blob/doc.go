@@ -44,5 +44,5 @@ func ParseSum(text string) (Sum, error) {
 }
 
 func damaged(sum Sum, format string, args ...any) error {
-	return fmt.Errorf("blob %s: %w: %s", sum, ErrDamaged, fmt.Sprintf(format, args...))
+	return fmt.Errorf("%w %s: %s", ErrDamaged, sum, fmt.Sprintf(format, args...))
 }

@@ -55,7 +55,7 @@ var (
 	// ErrErased: the message was erased.
 	ErrErased = index.ErrErased
 	// ErrUnexamined: a message could not be read, and may repeat the text of those that were to be removed for good.
-	ErrUnexamined = errors.New("a message could not be examined")
+	ErrUnexamined = errors.New("not every message could be examined")
 	// ErrDurability: a sync failed. After a crash, what was being written may be there or not.
 	ErrDurability = journal.ErrDurability
 	// ErrNotLegacy: there is no legacy context to migrate, or the context did not come from one.

@@ -226,5 +226,5 @@ func (e *eraser) incomplete(yield func(Removal, error) bool) error {
 	if len(all) == 0 {
 		return nil
 	}
-	return fmt.Errorf("%w: %d messages may repeat the text of erased ones", engine.ErrUnexamined, len(all))
+	return fmt.Errorf("%w: %d may repeat erased text", engine.ErrUnexamined, len(all))
 }

@@ -19,7 +19,7 @@ var (
 	// ErrVersion is wrapped by errors about a log of a version that this program does not know.
 	ErrVersion = errors.New("unsupported log format")
 	// ErrDurability reports a failed sync. Whether the records are on disk is unknown, and they are not acknowledged.
-	ErrDurability = errors.New("not made durable")
+	ErrDurability = errors.New("sync failed, data may not be durable")
 )
 
 const version = "log/1"

@@ -65,7 +65,7 @@ func OfUsage(by usage.Key, row *usage.Row) Usage {
 	return u
 }
 
-// OfReport describes the sums of a report of contexts. month is that of the published prices.
+// OfReport returns the summary of a report on this many contexts. month is the month of the published prices.
 func OfReport(r *usage.Report, contexts int, month string) UsageSummary {
 	return UsageSummary{"", contexts, OfSum(&r.Sum), month, r.Charges.Unpriced()}
 }

@@ -35,8 +35,8 @@ func distinct(s string) map[string]bool {
 // minWord is the length of the shortest word that says what a sentence is about.
 const minWord = 4
 
-// Of returns the rarity of a sentence, from 0 to 1: the mean of its words of four letters or more. A word is the rarer
-// the fewer sentences have it.
+// Of returns the rarity of a sentence, from 0 to 1: the mean of its words of four letters or more. The fewer
+// sentences contain a word, the rarer it is.
 func (r *Rarity) Of(s string) float64 {
 	sum, n := 0.0, 0
 	for word := range Words(s) {

@@ -20,8 +20,8 @@ func Serialise(hook func(crashfs.Op) error) func(crashfs.Op) error {
 	}
 }
 
-// VerifyRecovery looks at what an operation left that failed, and does it again. certain says that it succeeded then:
-// not, when it finds that it was done before, as far as can be seen.
+// VerifyRecovery checks what a failed operation left behind, and repeats the operation. certain is false if the repeat
+// reports that the work was already done: then the failed attempt had apparently succeeded.
 func (st *Step) VerifyRecovery(w *World, failed error, before, after Transcript) (certain bool, err error) {
 	if !errors.Is(failed, syscall.EIO) && !errors.Is(failed, syscall.ENOSPC) && !errors.Is(failed, engine.ErrDurability) {
 		return false, errors.New("that is not what failed")
