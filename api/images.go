@@ -3,15 +3,24 @@ package api
 import (
 	"encoding/base64"
 	"image"
-	_ "image/gif"  // the formats whose size is told
-	_ "image/jpeg" //
-	_ "image/png"  //
+	_ "image/gif"
+	_ "image/jpeg"
+	_ "image/png"
 	"io"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/transcript"
 )
+
+type fileOfPart struct {
+	Path      string `json:"path,omitempty"`
+	MediaType string `json:"media_type,omitempty"`
+	SHA256    string `json:"sha256,omitempty"` // of a payload
+	Bytes     *int64 `json:"bytes"`            // null if the message does not have the content
+	Width     int    `json:"width,omitempty"`  // of an image, in pixels
+	Height    int    `json:"height,omitempty"`
+}
 
 // fileOf describes the content of an attachment of a message.
 func fileOf(m *ctxdir.Message, f *transcript.FileRef) *fileOfPart {

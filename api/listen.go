@@ -1,12 +1,9 @@
 package api
 
 import (
-	"context"
-	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
-	"log/slog"
 	"net"
 	"net/http"
 	"strconv"
@@ -88,41 +85,6 @@ func (b bounds) of(r *http.Request) bounds {
 		return defaults()
 	}
 	return b
-}
-
-// Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,
-// and returns nil for the end of ctx. config is for TLS, nil for none.
-func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
-	conns := &connections{max: x.bounds.connections, since: map[net.Conn]time.Time{}}
-	h := &http.Server{
-		Handler: x, TLSConfig: config, ReadHeaderTimeout: headerPatience, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
-		ConnState: conns.changed, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),
-	}
-	ended := make(chan error, 1)
-	go func() {
-		if config != nil {
-			ended <- h.ServeTLS(l, "", "")
-		} else {
-			ended <- h.Serve(l)
-		}
-	}()
-	select {
-	case err := <-ended:
-		x.Close()
-		return err
-	case <-ctx.Done():
-	}
-	x.Close()
-	patient, stop := context.WithTimeout(context.WithoutCancel(ctx), farewell)
-	defer stop()
-	err := h.Shutdown(patient)
-	if err != nil {
-		err = h.Close()
-	}
-	if serveErr := <-ended; err == nil && !errors.Is(serveErr, http.ErrServerClosed) {
-		err = serveErr
-	}
-	return err
 }
 
 // connections bounds the open connections of a server. Above the bound it closes one that has no request, the oldest

@@ -56,15 +56,6 @@ type resultRecord struct {
 	partRecord
 }
 
-type fileOfPart struct {
-	Path      string `json:"path,omitempty"`
-	MediaType string `json:"media_type,omitempty"`
-	SHA256    string `json:"sha256,omitempty"` // of a payload
-	Bytes     *int64 `json:"bytes"`            // null if the message does not have the content
-	Width     int    `json:"width,omitempty"`  // of an image, in pixels
-	Height    int    `json:"height,omitempty"`
-}
-
 // readMessage is a message as people read it.
 type readMessage struct {
 	Position    int64        `json:"position"`

@@ -78,3 +78,19 @@ type health struct {
 func (x *Server) health(w http.ResponseWriter, _ *http.Request) error {
 	return sendDocument(w, http.StatusOK, health{"ok", x.o.Version})
 }
+
+// Operation is a method and a path of the API; parts of the path in braces are parameters.
+type Operation struct {
+	Method, Path string
+	Public       bool // needs no token
+	Writes       bool // answered with 403 by a server that is read-only
+}
+
+// Operations returns all operations of the API.
+func Operations() []Operation {
+	all := make([]Operation, len(operations))
+	for i, op := range operations {
+		all[i] = Operation{op.method, op.path, op.public, op.writes}
+	}
+	return all
+}

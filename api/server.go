@@ -17,11 +17,9 @@ package api
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"log/slog"
 	"net/http"
-	"net/url"
 	"path"
 	"runtime/debug"
 	"strings"
@@ -29,7 +27,6 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
-	"github.com/google/uuid"
 	"github.com/klauspost/compress/gzhttp"
 )
 
@@ -68,54 +65,6 @@ type Server struct {
 
 // maxBody is the default of [Options].MaxBody.
 const maxBody = 256 << 20
-
-// New returns a server of a store, which stays open until the caller closes it after [Server.Close].
-func New(s *ctxdir.Store, o Options) (*Server, error) {
-	if err := checkToken(o.Token); err != nil {
-		return nil, err
-	}
-	var public *url.URL
-	if o.PublicURL != "" {
-		u, err := url.Parse(o.PublicURL)
-		if err != nil || u.Host == "" || u.Scheme != "https" && u.Scheme != "http" || u.RawQuery != "" || u.Fragment != "" || u.User != nil ||
-			strings.Trim(u.Path, "/") != "" {
-			return nil, fmt.Errorf("public URL %q: expected a scheme and a host, such as https://notes.example", o.PublicURL)
-		}
-		public = u
-	}
-	g, err := newGuard(o.Token, public)
-	if err != nil {
-		return nil, err
-	}
-	if o.MaxBody <= 0 {
-		o.MaxBody = maxBody
-	}
-	if o.Log == nil {
-		o.Log = slog.New(slog.DiscardHandler)
-	}
-	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
-	x.ended, x.end = context.WithCancel(context.Background())
-	x.bounds = defaults()
-	x.index.store = s
-	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
-	for i := range operations {
-		op := &operations[i]
-		x.table[op.pattern()] = op
-		x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
-	}
-	if o.Page != nil {
-		if err := x.servePage(o.Page); err != nil {
-			return nil, fmt.Errorf("load the page: %w", err)
-		}
-	}
-	return x, nil
-}
-
-// Close ends what still runs, such as followers. [Server.Serve] calls it.
-func (x *Server) Close() {
-	x.end()
-	x.index.close()
-}
 
 // ServeHTTP implements [http.Handler].
 func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -317,3 +266,30 @@ func (w *response) Write(b []byte) (int, error) {
 
 // Unwrap is for [http.ResponseController].
 func (w *response) Unwrap() http.ResponseWriter { return w.ResponseWriter }
+
+// ndjson is the media type of JSON Lines.
+const ndjson = "application/x-ndjson"
+
+// maxDocument bounds the body of a request that has no messages, in bytes.
+const maxDocument = 1 << 20
+
+// operation is one operation of openapi.yaml.
+type operation struct {
+	method, path string
+	public       bool // needs no token: it tells nothing about the store
+	writes       bool // changes the store
+	large        bool // its body may have messages
+	long         bool // ends when the client or the work does, not after a minute
+	upgrades     bool // to a WebSocket
+	serve        func(x *Server, w http.ResponseWriter, r *http.Request) error
+}
+
+func (op *operation) pattern() string { return op.method + " " + op.path }
+
+// timeout bounds the time of a request.
+func (op *operation) timeout() time.Duration {
+	if op.long {
+		return 24 * time.Hour
+	}
+	return time.Minute
+}

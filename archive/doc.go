@@ -94,3 +94,7 @@ func ParseName(file string) (n Name, ok bool) {
 func damaged(format string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrDamaged, fmt.Sprintf(format, args...))
 }
+
+func isDamage(err error) bool { return errors.Is(err, ErrDamaged) }
+
+func isVersion(err error) bool { return errors.Is(err, ErrVersion) }

@@ -257,3 +257,5 @@ func readAt(r io.ReaderAt, b []byte, off int64) error {
 	}
 	return err
 }
+
+var le = binary.LittleEndian

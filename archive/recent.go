@@ -1,8 +1,10 @@
 package archive
 
 import (
+	"bytes"
 	"slices"
 	"sync"
+	"sync/atomic"
 )
 
 // recent keeps the few values that were used last. It is safe for concurrent use; its values never change.
@@ -65,15 +67,30 @@ func (r *recent[K, V]) clear(of func(K) bool) {
 	})
 }
 
-// blockOf is a block of a segment.
-type blockOf struct {
-	s *Segment
-	n int64
+// frame is the content of a message frame. The last user to release it makes its memory available for another frame:
+// a walk through a segment decodes one after the other.
+type frame struct {
+	content []byte
+	users   atomic.Int32
 }
 
-// The values that all segments together keep: a context has some fifty of them, and a process many contexts. A common frame
-// has 128 KiB, and the rows of its messages as much.
-var (
-	recentFrames = recent[blockOf, *frame]{limit: 64, kept: (*frame).take, evicted: (*frame).release}
-	recentRows   = recent[blockOf, *blockRows]{limit: 128}
-)
+// framePool holds the memory of frames of up to [FrameSize] that nobody uses.
+var framePool = sync.Pool{New: func() any { return new(frame) }}
+
+func (f *frame) take() { f.users.Add(1) }
+
+func (f *frame) release() {
+	if f.users.Add(-1) == 0 && cap(f.content) <= FrameSize {
+		framePool.Put(f)
+	}
+}
+
+// own returns a row's envelope in memory that survives release. A kept message must not retain its frame unless it
+// fills it.
+func (f *frame) own(r *Row) ([]byte, error) {
+	b, err := envelope(r, f.content)
+	if cap(f.content) <= FrameSize {
+		b = bytes.Clone(b)
+	}
+	return b, err
+}

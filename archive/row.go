@@ -11,6 +11,13 @@ import (
 	"github.com/google/uuid"
 )
 
+const (
+	// rowsSize is the number of bytes of rows that ends a block, however small its content.
+	rowsSize = 256 << 10
+	// maxRows is the greatest length of the frame of a block's rows.
+	maxRows = skipHead + sumSize + rowsSize + 256 + sumSize
+)
+
 // Place locates a message in the segment that returned it. It has no meaning for other segments.
 type Place struct {
 	block  uint32

@@ -1,12 +1,12 @@
 package archive
 
 import (
-	"bytes"
 	"fmt"
 	"io/fs"
-	"iter"
 	"os"
+	"slices"
 	"sort"
+	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -26,6 +26,19 @@ type Segment struct {
 
 	pages recent[int64, []byte] // by offset
 }
+
+// blockOf is a block of a segment.
+type blockOf struct {
+	s *Segment
+	n int64
+}
+
+// The values that all segments together keep: a context has some fifty of them, and a process many contexts. A common frame
+// has 128 KiB, and the rows of its messages as much.
+var (
+	recentFrames = recent[blockOf, *frame]{limit: 64, kept: (*frame).take, evicted: (*frame).release}
+	recentRows   = recent[blockOf, *blockRows]{limit: 128}
+)
 
 // blockRows is a block with all its rows.
 type blockRows struct {
@@ -261,6 +274,41 @@ func (s *Segment) blockRows(n int64) (*blockRows, error) {
 	return r, nil
 }
 
+// packedFrames holds frames while they are decoded.
+var packedFrames = sync.Pool{New: func() any { return new([]byte) }}
+
+// frame returns a block's message frame until release.
+func (s *Segment) frame(n int64, b *block) (*frame, error) {
+	if f, ok := recentFrames.get(blockOf{s, n}); ok {
+		return f, nil
+	}
+	pooled := packedFrames.Get().(*[]byte)
+	defer packedFrames.Put(pooled)
+	packed := slices.Grow((*pooled)[:0], int(b.packed))[:b.packed] // at most maxFrame, and within the file
+	if b.packed <= 2*FrameSize {
+		*pooled = packed
+	}
+	if err := readAt(s.file, packed, b.offset); err != nil {
+		return nil, err
+	}
+	f := framePool.Get().(*frame)
+	f.take()
+	content, err := f.content[:0], error(nil)
+	if b.packed > 0 {
+		content, err = decode(packed, b.content, f.content)
+	} else if b.content != 0 {
+		err = damaged("its messages are missing")
+	}
+	if err != nil {
+		f.release()
+		return nil, fmt.Errorf("block %d: %w", n, err)
+	}
+	if f.content = content; cap(content) <= FrameSize {
+		recentFrames.put(blockOf{s, n}, f)
+	}
+	return f, nil
+}
+
 // remake makes the rows of a block from its messages.
 func (s *Segment) remake(n int64, b *block, count int64) ([]Row, error) {
 	f, err := s.frame(n, b)
@@ -314,85 +362,7 @@ func (s *Segment) readRows(n int64, b *block, count int64) (rows []Row, sum uint
 	return rows, sum, nil
 }
 
-// Lookup returns the row of a message. The error wraps [ErrNotFound] or [ErrDamaged].
-func (s *Segment) Lookup(line uuid.UUID, position int64) (Row, error) {
-	n, err := s.findPosition(line, position)
-	if err != nil {
-		return Row{}, s.wrap(err)
-	}
-	if n >= 0 {
-		b, err := s.blockRows(n)
-		if err != nil {
-			return Row{}, s.wrap(err)
-		}
-		if i := b.search(line, position); i < len(b.rows) && b.rows[i].compare(line, position) == 0 {
-			return b.rows[i], nil
-		}
-	}
-	return Row{}, s.wrap(fmt.Errorf("%w: line %s, position %d", ErrNotFound, line, position))
-}
-
 // search returns the number of the first row at or after a position.
 func (b *blockRows) search(line uuid.UUID, position int64) int {
 	return sort.Search(len(b.rows), func(i int) bool { return b.rows[i].compare(line, position) >= 0 })
-}
-
-// LookupID yields the rows of all messages with an id, in the order of the segment; two lines may each have one. For
-// each damaged part that may hold such a row, it yields an error that wraps [ErrDamaged] and continues.
-func (s *Segment) LookupID(id uuid.UUID) iter.Seq2[Row, error] {
-	return func(yield func(Row, error) bool) {
-		if s.Len() == 0 {
-			return
-		}
-		t := &s.tables[ids]
-		// Equal ids may begin on the page before the first page that begins with them.
-		page, err := s.lastPage(t, func(head, _ []byte) bool { return bytes.Compare(head, id[:]) < 0 })
-		if err != nil {
-			yield(Row{}, s.wrap(err))
-			return
-		}
-		for ; page < t.pages(); page++ {
-			head, entries, err := s.page(t, page)
-			if err != nil {
-				yield(Row{}, s.wrap(err))
-				return
-			}
-			if bytes.Compare(head, id[:]) > 0 {
-				return
-			}
-			for ; len(entries) > 0; entries = entries[t.shape.width:] {
-				tag, number := parseIDEntry(entries)
-				if tag != [2]byte(id[14:]) {
-					continue
-				}
-				r, err := s.row(number)
-				if err != nil && !yield(Row{}, s.wrap(err)) || err == nil && r.ID == id && !yield(r, nil) {
-					return
-				}
-			}
-		}
-	}
-}
-
-// row returns a row by its number in the segment.
-func (s *Segment) row(number int64) (Row, error) {
-	if number >= s.Len() {
-		return Row{}, damaged("the id table names row %d of %d", number, s.Len())
-	}
-	n, err := s.find(func(b *block) bool { return b.first <= number })
-	if err != nil {
-		return Row{}, err
-	}
-	if n < 0 {
-		return Row{}, damaged("row %d is missing from the directory", number)
-	}
-	b, err := s.blockRows(n)
-	if err != nil {
-		return Row{}, err
-	}
-	i := number - b.first
-	if i >= int64(len(b.rows)) {
-		return Row{}, damaged("block %d lacks row %d", n, i)
-	}
-	return b.rows[i], nil
 }

@@ -2,6 +2,7 @@ package archive
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -14,15 +15,9 @@ import (
 	"github.com/google/uuid"
 )
 
-const (
-	// rowsSize is the number of bytes of rows that ends a block, however small its content.
-	rowsSize = 256 << 10
-	// maxRows is the greatest length of the frame of a block's rows.
-	maxRows = skipHead + sumSize + rowsSize + 256 + sumSize
-	// commonFrame is how many bytes of messages end a frame: with more, reading one message decodes more, and with fewer,
-	// segments are larger.
-	commonFrame = 128 << 10
-)
+// commonFrame is how many bytes of messages end a frame: with more, reading one message decodes more, and with fewer,
+// segments are larger.
+const commonFrame = 128 << 10
 
 // Options says how a segment is written.
 type Options struct {
@@ -280,4 +275,81 @@ func (w *Writer) Abort() {
 	if w.err == nil {
 		w.err = fmt.Errorf("segment: %w", os.ErrClosed)
 	}
+}
+
+// tables is the content of the tables of a segment. It takes 20 bytes per message.
+type tables struct {
+	blocks []block
+	ids    []idRow // of each row
+	spans  []Span
+	joints []journal.Position
+	others []otherFrame
+	bytes  int64 // of the envelopes
+}
+
+// idRow is an id and the number of its row.
+type idRow struct {
+	id  uuid.UUID
+	row uint32
+}
+
+// addRow adds the table data of the segment's next row.
+func (t *tables) addRow(r *Row) {
+	t.ids = append(t.ids, idRow{r.ID, uint32(len(t.ids))})
+	t.bytes += r.Size
+	if n := len(t.spans); n == 0 || t.spans[n-1].Line != r.Line {
+		t.spans = append(t.spans, Span{r.Line, r.Position, r.Position + 1, r.ID, r.ID})
+	} else {
+		t.spans[n-1].add(r)
+	}
+}
+
+// write sorts the tables and writes their frame at an offset: the tables, then the footer, which write completes.
+func (t *tables) write(f footer, at int64, write func([]byte) error) (footer, error) {
+	f.counts = [tableCount]int64{
+		directory: int64(len(t.blocks)), ids: int64(len(t.ids)), spans: int64(len(t.spans)),
+		joints: int64(len(t.joints)), others: int64(len(t.others)),
+	}
+	f.bytes, f.tables = t.bytes, at
+	all, end := f.layout()
+	f.size = end + footerSize
+	if err := write(appendSkip(nil, kindTables, int(f.size-f.tables-skipHead))); err != nil {
+		return f, err
+	}
+	slices.SortFunc(t.ids, func(a, b idRow) int {
+		return cmp.Or(bytes.Compare(a.id[:], b.id[:]), cmp.Compare(a.row, b.row))
+	})
+	id := func(b []byte, i int64) []byte { return append(b, t.ids[i].id[:]...) }
+	return f, errors.Join(
+		all[directory].write(write, nil, func(b []byte, i int64) []byte { return t.blocks[i].append(b) }),
+		all[ids].write(write, id, func(b []byte, i int64) []byte { return appendIDEntry(b, &t.ids[i].id, t.ids[i].row) }),
+		all[spans].write(write, nil, func(b []byte, i int64) []byte { return t.spans[i].append(b) }),
+		all[joints].write(write, nil, func(b []byte, i int64) []byte { return appendPosition(b, t.joints[i]) }),
+		all[others].write(write, nil, func(b []byte, i int64) []byte { return t.others[i].append(b) }),
+		write(f.append(nil)),
+	)
+}
+
+// write writes the pages of a table. head appends the head of a page, entry appends an entry.
+func (t *table) write(write func([]byte) error, head, entry func(b []byte, i int64) []byte) error {
+	var b []byte
+	for n := range t.pages() {
+		at, _, entries := t.page(n)
+		start := len(b)
+		first := n * t.shape.each
+		if head != nil {
+			b = head(b, first)
+		}
+		for i := first; i < first+entries; i++ {
+			b = entry(b, i)
+		}
+		b = le.AppendUint64(b, placedSum(b[start:], at))
+		if len(b) >= FrameSize || n == t.pages()-1 {
+			if err := write(b); err != nil {
+				return err
+			}
+			b = b[:0]
+		}
+	}
+	return nil
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/answers"
+	"github.com/ctxdir/ctxdir/search"
 	"github.com/ctxdir/ctxdir/workspace"
 	"github.com/google/uuid"
 )
@@ -65,6 +66,16 @@ func (b *builder) recall(cacheSize int64) (*Assembly, error) {
 	return a, nil
 }
 
+// update brings the index up to date.
+func (b *builder) update() error {
+	if b.isOne() {
+		return b.x.UpdateContext(b.ctx, b.r.Context)
+	}
+	done, err := b.x.Update(b.ctx, search.UpdateOptions{})
+	b.behind = done.Behind
+	return errors.Join(err, b.ctx.Err())
+}
+
 // question returns what the request asks, nil if the answer cannot be kept: because it depends on files outside the
 // store or on a tokenizer of the program.
 func (b *builder) question() *question {
@@ -79,12 +90,6 @@ func (b *builder) question() *question {
 		q.URL, q.Model = e.URL, e.Model
 	}
 	return q
-}
-
-// source is a message that the assembly is made from.
-type source struct {
-	line uuid.UUID
-	answers.Message
 }
 
 // draw notes that the assembly was made from a message. An assembly is not kept if it was made from a message that may

@@ -1,11 +1,6 @@
 package assemble
 
-import (
-	"cmp"
-	"slices"
-
-	"github.com/google/uuid"
-)
+import "slices"
 
 // fit takes passages until the budget is full, and drops items until the text is within it.
 func (b *builder) fit() (*Assembly, error) {
@@ -64,9 +59,6 @@ func (b *builder) choosePassages(room int) ([]Item, error) {
 	return chosen, nil
 }
 
-// tries are passages that do not fit, before the search for others ends.
-const tries = 16
-
 // choose takes passages from the pool, best first, that fit into the room, and returns the rest, too.
 func (b *builder) choose(room int) (chosen, rest []Item) {
 	failed := 0
@@ -109,63 +101,6 @@ func (b *builder) drop() int {
 	b.leaveOut(&b.items[at], "over the budget")
 	b.items = slices.Delete(b.items, at, at+1)
 	return n
-}
-
-// merge returns the passages in the order of the text: by context and branch, the best first, then by position.
-// Passages of one message are one item.
-func merge(chosen []Item) (all []Item) {
-	type group struct {
-		context uuid.UUID
-		branch  string
-	}
-	rank := map[group]int{}
-	for i := range chosen {
-		g := group{chosen[i].Context, chosen[i].Branch}
-		if _, ok := rank[g]; !ok {
-			rank[g] = len(rank)
-		}
-	}
-	sorted := slices.Clone(chosen)
-	slices.SortStableFunc(sorted, func(x, y Item) int {
-		return cmp.Or(cmp.Compare(rank[group{x.Context, x.Branch}], rank[group{y.Context, y.Branch}]),
-			cmp.Compare(x.Position, y.Position), cmp.Compare(x.order, y.order))
-	})
-	for i := range sorted {
-		it := &sorted[i]
-		if len(all) == 0 || all[len(all)-1].ID != it.ID || all[len(all)-1].Branch != it.Branch {
-			all = append(all, *it)
-			continue
-		}
-		last := &all[len(all)-1]
-		between := "\n"
-		if it.order != last.order+1 {
-			between = "\n[…]\n"
-		}
-		if it.Score > last.Score {
-			last.Score, last.Why = it.Score, it.Why
-		}
-		last.Text += between + it.Text
-		last.Tokens += it.Tokens
-		last.order = it.order
-	}
-	return all
-}
-
-// leaveOut notes that an item is not in the text.
-func (b *builder) leaveOut(it *Item, reason string) {
-	if !b.r.Explain {
-		return
-	}
-	at := slices.IndexFunc(b.left, func(l LeftOut) bool { return l.Kind == it.Kind && l.Reason == reason })
-	if at < 0 {
-		at = len(b.left)
-		b.left = append(b.left, LeftOut{Kind: it.Kind, Reason: reason})
-	}
-	l := &b.left[at]
-	if l.Items++; l.Example == nil || it.Score > l.Best {
-		example := *it
-		l.Best, l.Example = it.Score, &example
-	}
 }
 
 func (b *builder) assembly(items []Item, text string, tokens int) *Assembly {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/reference"
 )
 
 // Lengths in bytes. Of a longer text, the beginning and the end are shown.
@@ -230,3 +231,14 @@ func (b *builder) see(it *Item) {
 }
 
 func hashOf(text string) uint64 { return xxhash.Sum64String(strings.TrimSpace(text)) }
+
+// locate notes the references that are stored with a message.
+func (b *builder) locate(m *ctxdir.Message, it Item) {
+	if b.r.Root == "" || len(m.References) == 0 {
+		return
+	}
+	refs, _ := reference.Stored(m) // an invalid one is left out
+	for _, ref := range refs {
+		b.references = append(b.references, located{ref, it})
+	}
+}

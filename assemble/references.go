@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/reference"
 )
 
@@ -13,23 +12,6 @@ const (
 	maxReferences = 20   // that are resolved
 	maxLines      = 1600 // bytes of the lines of one
 )
-
-// located is a reference of a message.
-type located struct {
-	ref  reference.Ref
-	from Item
-}
-
-// locate notes the references that are stored with a message.
-func (b *builder) locate(m *ctxdir.Message, it Item) {
-	if b.r.Root == "" || len(m.References) == 0 {
-		return
-	}
-	refs, _ := reference.Stored(m) // an invalid one is left out
-	for _, ref := range refs {
-		b.references = append(b.references, located{ref, it})
-	}
-}
 
 // addReferences adds the lines of code to which the newest messages and the best passages refer, as they are now.
 func (b *builder) addReferences() error {

@@ -11,9 +11,6 @@ import (
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// Format is the form of the assembled text.
-type Format string
-
 // The formats. OpenAI is a list of messages for its API, Anthropic an object with system and messages.
 const (
 	Text      Format = "text"
@@ -230,4 +227,41 @@ func headingOf(it *Item) string {
 		return "Summary of messages that are left out"
 	}
 	return "Earlier messages of " + where
+}
+
+// count returns the tokens of an item in the text.
+func (b *builder) count(it *Item) int { return b.r.Tokens.Count(b.r.Format.piece(it)) }
+
+// summaryPiece is a summary in the text: each line is marked, so that none looks like a heading or a message.
+func summaryPiece(it *Item) string {
+	var b strings.Builder
+	for line := range strings.Lines(it.Text) {
+		b.WriteString("- " + strings.TrimSpace(line) + "\n")
+	}
+	if len(it.From) > 0 {
+		by := "Sentences of "
+		if it.Strategy == SummariseRemote {
+			by = "Written by another model from "
+		}
+		b.WriteString("(" + by + it.sources() + ")\n")
+	}
+	return b.String()
+}
+
+// sources names the messages from which a summary was made.
+func (it *Item) sources() string {
+	var all []string
+	for from := it.From; len(from) > 0; {
+		n := slices.IndexFunc(from, func(s Source) bool { return s.Context != from[0].Context || s.Branch != from[0].Branch })
+		if n < 0 {
+			n = len(from)
+		}
+		positions := make([]string, n)
+		for i := range positions {
+			positions[i] = fmt.Sprint("#", from[i].Position)
+		}
+		all = append(all, fmt.Sprintf("%s of %s, branch %s", strings.Join(positions, " "), from[0].Context, from[0].Branch))
+		from = from[n:]
+	}
+	return strings.Join(all, "; ")
 }

@@ -1,22 +1,12 @@
 package assemble
 
 import (
-	"fmt"
 	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/transcript"
-	"github.com/google/uuid"
 )
-
-// Source is a message from which a summary was made.
-type Source struct {
-	Context  uuid.UUID
-	Branch   string
-	Position int64
-	ID       uuid.UUID
-}
 
 const (
 	minSummary = 48 // tokens
@@ -24,6 +14,9 @@ const (
 	// perToken is how many tokens of passages are summarised in one token.
 	perToken = 8
 )
+
+// tries are passages that do not fit, before the search for others ends.
+const tries = 16
 
 // addSummary adds a summary of the best of some passages, with at most so many tokens. Of tools, code and files there
 // is none. It reports false if there is not more to summarise than the summary may have.
@@ -126,38 +119,4 @@ func (it *Item) says() string {
 		}
 	}
 	return shorten(strings.Join(texts, "\n"), maxShown)
-}
-
-// sources names the messages from which a summary was made.
-func (it *Item) sources() string {
-	var all []string
-	for from := it.From; len(from) > 0; {
-		n := slices.IndexFunc(from, func(s Source) bool { return s.Context != from[0].Context || s.Branch != from[0].Branch })
-		if n < 0 {
-			n = len(from)
-		}
-		positions := make([]string, n)
-		for i := range positions {
-			positions[i] = fmt.Sprint("#", from[i].Position)
-		}
-		all = append(all, fmt.Sprintf("%s of %s, branch %s", strings.Join(positions, " "), from[0].Context, from[0].Branch))
-		from = from[n:]
-	}
-	return strings.Join(all, "; ")
-}
-
-// summaryPiece is a summary in the text: each line is marked, so that none looks like a heading or a message.
-func summaryPiece(it *Item) string {
-	var b strings.Builder
-	for line := range strings.Lines(it.Text) {
-		b.WriteString("- " + strings.TrimSpace(line) + "\n")
-	}
-	if len(it.From) > 0 {
-		by := "Sentences of "
-		if it.Strategy == SummariseRemote {
-			by = "Written by another model from "
-		}
-		b.WriteString("(" + by + it.sources() + ")\n")
-	}
-	return b.String()
 }

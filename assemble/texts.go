@@ -18,14 +18,6 @@ import (
 // maxText bounds the text of a message, in bytes.
 const maxText = 256 << 10
 
-// section is a part of a message, in plain text.
-type section struct {
-	text   string
-	work   bool // a thought, a call or a result
-	result bool // of a tool
-	prose  bool // what a person or a model says
-}
-
 // read returns what a message says. ok is false for a record of bookkeeping, a moment, and a message that cannot be
 // read.
 func (b *builder) read(m *ctxdir.Message) (voice string, all []section, ok bool) {

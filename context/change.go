@@ -227,21 +227,29 @@ func parseObject[T any](of func(Object) (T, error)) func(json.RawMessage) (T, er
 	}
 }
 
-// branchOf takes the branch out of an object.
-func branchOf(o Object) (b Branch, err error) {
-	err = o.TakeAll([]object.Field{
-		{Key: "name", Into: &b.Name}, {Key: "line", Into: &b.Line}, {Key: "system_prompt", Into: &b.SystemPrompt},
-	}...)
-	b.Extra = o
-	return b, err
+// CommittableMetadata is RawMetadata, after checks that readers could use it. m is then what a reader parses.
+func CommittableMetadata(m *Metadata) (json.RawMessage, error) {
+	if err := m.committable(&Metadata{}); err != nil {
+		return nil, err
+	}
+	raw := RawMetadata(m)
+	if len(raw) > MaxMetadata/2 { // metadata.json has indentation
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMetadata, len(raw), MaxMetadata/2)
+	}
+	m.check = false
+	return raw, nil
 }
 
-// removedOf takes the removed line out of an object.
-func removedOf(o Object) (r Removed, err error) {
-	var b Object
-	err = o.TakeAll([]object.Field{{Key: "branch", Into: &b}, {Key: "at", Into: &r.At}, {Key: "why", Into: &r.Why}}...)
-	if err == nil {
-		r.Branch, err = branchOf(b)
+// committable returns an error if readers could not use the metadata, which follows valid metadata, or is the first.
+func (m *Metadata) committable(was *Metadata) error {
+	if err := m.validateAfter(was); err != nil {
+		return fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
 	}
-	return r, err
+	for _, x := range m.Extra.Members() { // a repeated member would replace the engine's
+		known := func(k metadataMember) bool { return k.key == x.Key }
+		if x.Key == "ctxdir" || x.Key == sumsMember || slices.ContainsFunc(metadataMembers, known) {
+			return fmt.Errorf("%w: refused to write a second %q as an unknown member", ErrMetadata, x.Key)
+		}
+	}
+	return nil
 }

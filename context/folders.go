@@ -5,19 +5,9 @@ import (
 	"fmt"
 	"io/fs"
 
-	"github.com/ctxdir/ctxdir/internal/handles"
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// Folder is an open branch folder.
-type Folder struct {
-	handles.Use
-	vfs.FS
-	dir  *Dir
-	name string
-	self fs.FileInfo
-}
 
 // Folders returns the names of the folders in which lines keep their messages.
 func (m *Metadata) Folders() map[uuid.UUID]string {

@@ -3,10 +3,15 @@ package context
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
 	"slices"
 	"strconv"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/object"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // metadata.json is a projection of the metadata that the log commits. A person may edit it: the engine then takes
@@ -159,4 +164,101 @@ func objectWithEdits(o, file, was Object) Object {
 
 func sameJSON(a, b json.RawMessage) bool {
 	return bytes.Equal(a, b) || bytes.Equal(object.Compact(a), object.Compact(b))
+}
+
+// EffectiveMetadata returns what counts of the committed metadata, nil for none, and metadata.json: see [Reconcile]. The error
+// of an unusable metadata.json comes with ProjectionUnusable.
+func (d *Dir) EffectiveMetadata(committed *Metadata) (*Metadata, Projection, Stamp, error) {
+	b, stamp, err := d.readMetadata()
+	var file *Metadata
+	if err == nil {
+		if is, ok := committed.recognise(b); ok {
+			return committed, is, stamp, nil
+		}
+		if file, err = d.parseMetadata(b); err != nil {
+			stamp = Stamp{}
+		}
+	}
+	switch {
+	case err == nil:
+		m, is := Reconcile(committed, file)
+		return m, is, stamp, nil
+	case errors.Is(err, ErrVersion):
+		return nil, ProjectionUnusable, stamp, err
+	}
+	return committed, ProjectionUnusable, stamp, err
+}
+
+// errEditedMeanwhile reports that metadata.json is not the file that was looked at.
+var errEditedMeanwhile = errors.New("metadata.json changed during the operation")
+
+// ProjectMetadata replaces the metadata.json of a stamp by committed metadata. It syncs nothing, and fails if another
+// file is there: a person may have edited it. The caller holds the lock.
+//
+// Crash order: the log has the metadata, durably. A crash leaves the old file, the new one, or a torn one, whose
+// check does not match.
+func (d *Dir) ProjectMetadata(m *Metadata, seen Stamp) (Stamp, error) {
+	b, err := m.Encode()
+	if err != nil {
+		return Stamp{}, err
+	}
+	err = d.replaceView(MetadataFile, b, func() error {
+		if now := d.MetadataStamp(); now.info != nil && !now.Same(seen) {
+			return errEditedMeanwhile
+		}
+		return nil
+	})
+	if err != nil {
+		return Stamp{}, err
+	}
+	return d.MetadataStamp(), nil
+}
+
+// ReplaceView replaces a file in the context's folder. It syncs nothing.
+//
+// Crash order: the file says what the log has. A crash leaves the old one, the new one, or a torn one.
+func (d *Dir) ReplaceView(name string, data []byte) error {
+	return d.replaceView(name, data, func() error { return nil })
+}
+
+func (d *Dir) replaceView(name string, data []byte, may func() error) error {
+	if err := d.MakeWay(name); err != nil {
+		return err
+	}
+	tmp := "." + name + ".tmp"
+	if err := d.FS.Remove(tmp); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return err
+	}
+	err := vfs.CreateFile(d.FS, tmp, data, time.Now())
+	if err == nil {
+		err = may()
+	}
+	if err == nil {
+		err = d.FS.Rename(tmp, name)
+	}
+	if err != nil {
+		_ = d.FS.Remove(tmp)
+	}
+	return err
+}
+
+// WriteMetadata is [Dir.ProjectMetadata], durably: no older file comes back. It is for replacing an edited file, which
+// would count as an edit again, and for metadata that no log has. The caller holds the lock.
+//
+// Crash order: the rename replaces one whole file by another. The rename is durable only after the folder's fsync.
+func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
+	if err := m.validate(); err != nil {
+		return Stamp{}, fmt.Errorf("%w: refused to write invalid metadata: %w", ErrMetadata, err)
+	}
+	b, err := m.Encode()
+	if err != nil {
+		return Stamp{}, err
+	}
+	if err := d.FS.Replace(MetadataFile, b); err != nil {
+		return Stamp{}, err
+	}
+	if err := d.FS.SyncDir("."); err != nil {
+		return Stamp{}, err
+	}
+	return d.MetadataStamp(), nil
 }

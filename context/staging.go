@@ -1,6 +1,7 @@
 package context
 
 import (
+	stdcontext "context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -12,6 +13,63 @@ import (
 
 // StagingFolder returns the path, in the store's folder, where a context is staged.
 func StagingFolder(id uuid.UUID) string { return Staging + "/" + id.String() }
+
+// Create makes the folder of a context, whole or not at all: it stages the folder, makes it durable and renames it. It
+// fails with ErrExist when the id is taken.
+//
+// Crash order: before the rename there is only a folder in staging/, which SweepStaging removes. After it there is the
+// whole context. Its log is durable already; metadata.json is not, and readers do without it. The last step, the sync of
+// the store's folder, makes the name durable.
+func Create(ctx stdcontext.Context, store vfs.FS, m *Metadata, begin func(folder vfs.FS) error) error {
+	name := m.ID.String()
+	lock := store.Lock(Locks + "/" + name)
+	defer lock.Close()
+	// The lock marks the staging folder as in use, for a sweep and for another creation of this id.
+	if err := lock.Acquire(ctx); err != nil {
+		return err
+	}
+	defer lock.Release()
+	if err := IsFree(store, m.ID); err != nil {
+		return err
+	}
+	staged := Staging + "/" + name
+	if err := vfs.RemoveAll(store, staged); err != nil {
+		return err
+	}
+	err := stage(store, staged, m, begin)
+	if err == nil {
+		err = PublishNew(store, m.ID)
+	}
+	if err != nil {
+		_ = vfs.RemoveAll(store, staged)
+	}
+	return err
+}
+
+func stage(store vfs.FS, staged string, m *Metadata, begin func(folder vfs.FS) error) error {
+	encoded, err := m.Encode()
+	if err != nil {
+		return err
+	}
+	if err := store.Mkdir(staged); err != nil {
+		return err
+	}
+	folder, err := store.Sub(staged)
+	if err != nil {
+		return err
+	}
+	defer folder.Close()
+	if err := folder.Mkdir(Messages); err != nil {
+		return err
+	}
+	if err := vfs.WriteNew(folder, MetadataFile, encoded); err != nil {
+		return err
+	}
+	if err := begin(folder); err != nil { // last: one commit of the file system serves all
+		return err
+	}
+	return folder.SyncDir(".")
+}
 
 // IsFree fails with ErrExist if the id of a new context is taken. The caller holds the context's lock.
 func IsFree(store vfs.FS, id uuid.UUID) error {

@@ -27,64 +27,6 @@ import (
 	"github.com/ctxdir/ctxdir/transcript"
 )
 
-// Format is a form of file.
-type Format string
-
-// The formats for reading. Thoughts and tool calls with their results are folded. A page in HTML needs no other file:
-// images are inside, and nothing in it runs.
-const (
-	HTML     Format = "html"
-	Markdown Format = "markdown"
-)
-
-// JSONL is JSON Lines: each message verbatim.
-const JSONL Format = "jsonl"
-
-// The forms of providers and other tools. OpenAI and Anthropic are messages that these APIs take, with each tool call
-// followed by its result. ClaudeCode, Codex and ChatGPT are what these tools keep; records of the same tool stay verbatim.
-const (
-	OpenAI     Format = "openai"
-	Anthropic  Format = "anthropic"
-	ClaudeCode Format = "claude-code"
-	Codex      Format = "codex"
-	ChatGPT    Format = "chatgpt"
-)
-
-// Formats are all formats.
-var Formats = []Format{JSONL, Markdown, HTML, OpenAI, Anthropic, ClaudeCode, Codex, ChatGPT}
-
-// ForPeople reports whether a format is for reading.
-func (f Format) ForPeople() bool { return f == HTML || f == Markdown }
-
-// Redactable reports whether secrets can be replaced in a format.
-func (f Format) Redactable() bool { return f.ForPeople() || f == JSONL }
-
-// The forms of tool calls in HTML and Markdown.
-const (
-	ToolsNone  = "none"
-	ToolsShort = "short" // one line without results
-	ToolsFull  = "full"
-)
-
-// Options say what a file has.
-type Options struct {
-	Format Format
-	All    bool   // bookkeeping of agent tools, too; JSON Lines always has it
-	Tools  string // one of the forms of tool calls; "" is [ToolsFull]
-	// Redact says what to replace; nil replaces nothing. JSON Lines then keeps references to binary payloads: the content
-	// of a file is not searched.
-	Redact *redact.Options
-	// Found is called for each finding, with the message at which the file shows it: nil for the title and names of
-	// branches. It may be nil. [redact.Options].Found is not called.
-	Found func(m *ctxdir.Message, text string, f redact.Finding)
-	// Missing is called for each message that is not in the file completely; it may be nil.
-	Missing func(m *ctxdir.Message, err error)
-	// Progress is called before each message; it may be nil.
-	Progress func(m *ctxdir.Message)
-	// Omitted is called at the end, with what the format cannot hold; it may be nil.
-	Omitted func(o Omissions)
-}
-
 // ErrOptions reports options that cannot be used.
 var ErrOptions = errors.New("export: invalid options")
 
@@ -92,26 +34,6 @@ var ErrOptions = errors.New("export: invalid options")
 func (o Options) Check() error {
 	_, err := newWriter(io.Discard, o)
 	return err
-}
-
-// writer writes one file: begin, then messages, then end.
-type writer struct {
-	w        io.Writer
-	o        Options
-	redactor *redact.Redactor // nil replaces nothing
-	quiet    *redact.Redactor // for what is made of redacted texts
-	format   format           // of files for people, else nil
-	form     form             // of providers and tools, else nil
-	reader   conversation.Reader
-	at       *ctxdir.Message
-}
-
-// format writes what people read. Its texts are those of package redact.
-type format interface {
-	begin(title redact.Text, id string, branch redact.Text) error
-	branch(name redact.Text, from int64) error // which the next turns are of
-	turn(t *turn) error
-	end() error
 }
 
 func newWriter(w io.Writer, o Options) (*writer, error) {
@@ -329,10 +251,19 @@ func (x *writer) messages(ctx context.Context, messages iter.Seq2[*ctxdir.Messag
 	return nil
 }
 
-// text is a text of a message after redaction. One that is JSON stays JSON.
-func (x *writer) text(text string) redact.Text {
-	if begin := strings.TrimLeft(text, " \t\r\n"); begin != "" && (begin[0] == '{' || begin[0] == '[') {
-		return x.redactor.JSON([]byte(text))
+// newForm returns the form of a format, nil if it has none.
+func newForm(f Format, w io.Writer, all bool) form {
+	switch f {
+	case OpenAI:
+		return newOpenAI(w, all)
+	case Anthropic:
+		return newAnthropic(w, all)
+	case ClaudeCode:
+		return newClaude(w, all)
+	case Codex:
+		return newCodex(w, all)
+	case ChatGPT:
+		return newChatGPT(w, all)
 	}
-	return x.redactor.Text(text)
+	return nil
 }

@@ -28,23 +28,6 @@ type Omissions struct {
 	Messages, Thoughts int
 }
 
-// newForm returns the form of a format, nil if it has none.
-func newForm(f Format, w io.Writer, all bool) form {
-	switch f {
-	case OpenAI:
-		return newOpenAI(w, all)
-	case Anthropic:
-		return newAnthropic(w, all)
-	case ClaudeCode:
-		return newClaude(w, all)
-	case Codex:
-		return newCodex(w, all)
-	case ChatGPT:
-		return newChatGPT(w, all)
-	}
-	return nil
-}
-
 // turnForm is what forms have in common: each message once it has the results of its tools.
 type turnForm struct {
 	w io.Writer

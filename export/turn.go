@@ -1,39 +1,11 @@
 package export
 
 import (
-	"time"
-
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/internal/view"
-	"github.com/ctxdir/ctxdir/redact"
 	"github.com/ctxdir/ctxdir/transcript"
 )
-
-// turn is a message with the results of its calls, after redaction.
-type turn struct {
-	position    int64
-	voice       string // one of the voices, or ""
-	speaker     redact.Text
-	at          time.Time
-	continues   bool
-	parts       []part
-	unavailable *redact.Text // why the message cannot be read
-}
-
-type part struct {
-	kind    transcript.Kind
-	name    redact.Text
-	text    redact.Text
-	failed  bool
-	summary redact.Text // of a call
-	changes bool        // the call changes a file
-	diff    []redact.Text
-	changed string // as in "+3 −1"
-	results []part
-	media   string      // the type of an image that a page shows, or ""
-	data    redact.Text // of the image, in base64
-}
 
 // turnOf is a turn after redaction.
 func (x *writer) turnOf(t *transcript.Turn[*record.Loaded]) turn {

@@ -3,38 +3,7 @@ package loader
 import (
 	"container/list"
 	"context"
-	"sync"
-
-	"github.com/google/uuid"
 )
-
-// Pool caches loaded messages up to a number of bytes and evicts the least recently used first. Concurrent requests for
-// one message share one read. Reads of different messages never wait for each other. One pool can serve many contexts.
-type Pool struct {
-	mu    sync.Mutex
-	max   int64
-	size  int64
-	items map[poolKey]*poolItem
-	order *list.List // of *poolItem, the most recently used first, without those that are being read
-}
-
-// poolKey identifies one version of a message.
-type poolKey struct {
-	owner    *Loader
-	line     uuid.UUID
-	position int64
-	sum      uint64
-	at       int64
-}
-
-// poolItem is a message that the pool holds or that a caller is reading.
-type poolItem struct {
-	key     poolKey
-	message *Message      // nil while it is being read
-	epoch   uint64        // of the last check of its file
-	place   *list.Element // in order; nil while it is being read
-	done    chan struct{} // closed after the read; nil if no caller waits for it
-}
 
 // NewPool returns a pool of at most max bytes; 0 keeps nothing.
 func NewPool(max int64) *Pool {

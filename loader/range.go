@@ -31,9 +31,6 @@ const (
 	aheadMemory   = 16 << 20  // in all of them, unless it is one message
 )
 
-// readers bounds the payloads that one call reads at the same time.
-var readers = max(4, 2*runtime.GOMAXPROCS(0))
-
 // Each calls yield for every message of the spans in order. One goroutine reads ahead meanwhile. Each leaves nothing in
 // the pool: an iteration would evict what callers use again. It stops with nil when yield returns false, and with ctx's
 // error when ctx ends. Every read runs inside use, which may refuse it; yield runs outside.

@@ -7,17 +7,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"golang.org/x/sync/errgroup"
 )
 
-// Blobs holds the payloads that no log has any more.
-type Blobs interface {
-	Get(sum blob.Sum, limit int64) ([]byte, error)
-	Open(sum blob.Sum) (payload io.ReadCloser, size int64, err error)
-}
+// readers bounds the payloads that one call reads at the same time.
+var readers = max(4, 2*runtime.GOMAXPROCS(0))
 
 // MaxBody bounds the payloads of one message, in bytes, also for a streamed body: a message may refer to one payload
 // many times.
@@ -225,6 +223,9 @@ func (l *Loader) payload(ref blob.Ref) ([]byte, error) {
 	}
 	return b, nil
 }
+
+// Payload returns a payload to which a message refers, verified, without a memory limit.
+func (l *Loader) Payload(ref blob.Ref) ([]byte, error) { return l.payload(ref) }
 
 // elsewhere returns a payload that had no usable blob, or the error why. It refreshes the index, since the message may
 // be newer than what that knows.

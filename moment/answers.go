@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
+	"github.com/ctxdir/ctxdir/transcript"
 )
 
 // maxClaims is the number of moments of one answer that no heading announces, and maxListed that of others.
@@ -128,8 +129,23 @@ var (
 	leads    = words(`^(?:for example|example|when|compared|if|the key)\b`)
 )
 
-// maxCause is the number of words of a fault with its mend.
-const maxCause = 60
+func (t *turn) finds() []find {
+	switch {
+	case t.Voice == Commit:
+		return t.committed()
+	case t.Voice == transcript.User && strings.HasPrefix(t.Text.Text, answered):
+		return t.answers()
+	case t.typed():
+		if t.works && !t.alone {
+			return append(t.ruling(), t.rules()...)
+		}
+	case t.Voice == transcript.Assistant && t.answer:
+		return append(t.accepted(), t.claims()...)
+	case t.Voice == transcript.Assistant && t.works:
+		return append(t.accepted(), t.causes()...)
+	}
+	return nil
+}
 
 // causes are what the assistant finds and chooses while it works: the fault that it names before it mends it, and a
 // choice with what it is made against.

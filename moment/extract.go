@@ -4,12 +4,10 @@ import (
 	"context"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/transcript"
-	"github.com/google/uuid"
 )
 
 // Options says what to extract.
@@ -21,19 +19,6 @@ type Options struct {
 	DryRun    bool      // return what would be stored, and store nothing
 	Extractor Extractor // nil for [Local]
 }
-
-// Text is the prose of one message.
-type Text struct {
-	ID    uuid.UUID // of the message
-	Voice string    // "user", "assistant", or [Commit]
-	At    time.Time
-	Text  string
-	Acts  bool // the assistant calls tools with it, or right after it
-	Edits bool // one of these calls changes a file, or commits
-}
-
-// Commit is the voice of the message of a commit, which the assistant wrote.
-const Commit = "commit"
 
 // Extractor makes moments from the texts of a conversation, in order. Each moment has the ids of messages in From.
 type Extractor interface {
@@ -122,9 +107,6 @@ func Texts(ctx context.Context, c *ctxdir.Context, branch string) (all []Text, e
 	}
 	return all, nil
 }
-
-// answered begins the result of a tool that asks the person.
-const answered = "User has answered your questions:"
 
 // textOf returns what a message says, and the messages of the commits that it makes; ok is false if it says nothing.
 func textOf(ctx context.Context, m *ctxdir.Message) (t Text, commits []string, ok bool) {

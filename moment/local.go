@@ -53,15 +53,6 @@ func candidates(texts []Text, enough int) (found []Moment) {
 	return found
 }
 
-// distinct returns the words of a text.
-func distinct(text string) map[string]bool {
-	all := map[string]bool{}
-	for word := range sentence.Words(text) {
-		all[word] = true
-	}
-	return all
-}
-
 // repeats reports whether the shorter of two texts has most of its words from the other: it says the same again.
 func repeats(a, b map[string]bool) bool {
 	if len(a) > len(b) {

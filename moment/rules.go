@@ -5,8 +5,6 @@ import (
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
-	"github.com/ctxdir/ctxdir/transcript"
-	"github.com/google/uuid"
 )
 
 func words(alternatives ...string) *regexp.Regexp {
@@ -94,39 +92,11 @@ func verdictOf(s string) Type {
 	return ""
 }
 
-// find is a moment and how many signs it has.
-type find struct {
-	Moment
-	signs int
-}
-
 // enough is the number of signs of a moment, and weak that of what may be one.
 const (
 	enough = 3
 	weak   = 2
 )
-
-func (t *turn) finds() []find {
-	switch {
-	case t.Voice == Commit:
-		return t.committed()
-	case t.Voice == transcript.User && strings.HasPrefix(t.Text.Text, answered):
-		return t.answers()
-	case t.typed():
-		if t.works && !t.alone {
-			return append(t.ruling(), t.rules()...)
-		}
-	case t.Voice == transcript.Assistant && t.answer:
-		return append(t.accepted(), t.claims()...)
-	case t.Voice == transcript.Assistant && t.works:
-		return append(t.accepted(), t.causes()...)
-	}
-	return nil
-}
-
-func (t *turn) find(kind Type, signs int, content, background string, from ...uuid.UUID) find {
-	return find{Moment{At: t.At, Type: kind, Content: content, Background: background, From: append([]uuid.UUID{t.ID}, from...)}, signs}
-}
 
 // minWords and maxWords bound what says something by itself.
 const (
@@ -151,4 +121,16 @@ func count(s string, all ...*regexp.Regexp) (n int) {
 		}
 	}
 	return n
+}
+
+// maxCause is the number of words of a fault with its mend.
+const maxCause = 60
+
+// distinct returns the words of a text.
+func distinct(text string) map[string]bool {
+	all := map[string]bool{}
+	for word := range sentence.Words(text) {
+		all[word] = true
+	}
+	return all
 }

@@ -4,11 +4,29 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/sentence"
 	"github.com/ctxdir/ctxdir/transcript"
+	"github.com/google/uuid"
 )
+
+// Text is the prose of one message.
+type Text struct {
+	ID    uuid.UUID // of the message
+	Voice string    // "user", "assistant", or [Commit]
+	At    time.Time
+	Text  string
+	Acts  bool // the assistant calls tools with it, or right after it
+	Edits bool // one of these calls changes a file, or commits
+}
+
+// Commit is the voice of the message of a commit, which the assistant wrote.
+const Commit = "commit"
+
+// answered begins the result of a tool that asks the person.
+const answered = "User has answered your questions:"
 
 // turn is a text in its place in the conversation.
 type turn struct {
@@ -93,4 +111,14 @@ const maxPrompt = 400
 // typed reports whether a person typed a prompt.
 func (t *turn) typed() bool {
 	return t.Voice == transcript.User && !injected.MatchString(strings.TrimSpace(t.Text.Text)) && sentence.Count(t.Text.Text) <= maxPrompt
+}
+
+// find is a moment and how many signs it has.
+type find struct {
+	Moment
+	signs int
+}
+
+func (t *turn) find(kind Type, signs int, content, background string, from ...uuid.UUID) find {
+	return find{Moment{At: t.At, Type: kind, Content: content, Background: background, From: append([]uuid.UUID{t.ID}, from...)}, signs}
 }

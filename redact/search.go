@@ -17,36 +17,6 @@ func (s *search) add(k Kind, start, end int, rule string) {
 	s.found = append(s.found, Finding{k, start, end, rule})
 }
 
-func (s *search) run() {
-	keys, tokens := s.kinds[Key], s.kinds[Token]
-	if keys || tokens {
-		s.services()
-	}
-	if keys {
-		s.privateKeys()
-		s.assignments()
-	}
-	if keys || tokens {
-		s.addresses()
-	}
-	if tokens {
-		s.webTokens()
-	}
-	if s.kinds[Mail] {
-		s.mails()
-	}
-	if s.kinds[Path] {
-		s.homes()
-	}
-	if s.kinds[Host] {
-		s.hosts()
-		s.privateIPs()
-	}
-	if s.kinds[Base64] {
-		s.base64()
-	}
-}
-
 // services finds the keys and tokens of services.
 func (s *search) services() {
 	var failed [len(rules)]int // until where a rule has no match: no byte is looked at twice for one

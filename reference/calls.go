@@ -34,9 +34,6 @@ func inCalls(body json.RawMessage, folders []string) []Ref {
 	return c.refs
 }
 
-// workingFolder is the folder in which the tool of a record worked.
-func workingFolder(body json.RawMessage) string { return transcript.ObjectOf(body).Text("cwd") }
-
 type place struct {
 	file  string
 	lines Lines

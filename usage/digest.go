@@ -2,10 +2,11 @@ package usage
 
 import (
 	"bytes"
-	"crypto/sha256"
+	"context"
 	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"iter"
 	"math"
 	"slices"
 	"strings"
@@ -276,9 +277,12 @@ func (r *digestReader) record() (is record) {
 	return is
 }
 
-// sumKey is the key of a call that a text identifies.
-func sumKey(text string) (key callKey) {
-	sum := sha256.Sum256([]byte(text))
-	copy(key[:], sum[:])
-	return key
+// Index has the digests of messages, so that a [Counter] does not read them again. [Digestion] makes the data. The
+// search index of package search is one.
+type Index interface {
+	// UpdateContext brings the digests of a context up to date.
+	UpdateContext(ctx context.Context, id uuid.UUID) error
+	// Digests yields the digests of the available messages that a line of a context has at the positions from and later,
+	// in order, with those that it inherits. It yields nothing for a line that it does not know.
+	Digests(ctx context.Context, id, line uuid.UUID, from int64) iter.Seq2[Digest, error]
 }

@@ -35,21 +35,6 @@ func Estimate(text string) int64 {
 // EstimateSize is about the number of tokens of a text of so many bytes, for a text that is not read.
 func EstimateSize(bytes int64) int64 { return int64(float64(max(bytes, 0)) / bytesPerToken) }
 
-// estimate yields the step of a reply in a context that records no tokens. input is about the tokens since the reply
-// before; estimate returns those since the last one.
-func (s *scan) estimate(m *digested, input int64) int64 {
-	if !m.reply {
-		return plus(input, plus(m.said, m.heard))
-	}
-	r := record{calls: 1, tokens: Tokens{Input: input, Output: m.said, Total: plus(input, m.said), fresh: input, said: m.said}}
-	if r.tokens.Total > 0 {
-		p := s.pendingOf(m, 0, &r)
-		p.step.Estimated = true
-		s.emit(p)
-	}
-	return m.heard
-}
-
 // sizes estimates what the speaker of a message says, and what the tools that he called answer. Texts in blobs are not
 // read; they are results of tools, as a rule.
 func sizes(m *ctxdir.Message, parts []transcript.Part) (said, heard int64) {

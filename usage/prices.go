@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"maps"
+	"path"
 	"slices"
 	"strconv"
 	"strings"
@@ -158,6 +159,38 @@ func (s *Step) Charge(p Prices) {
 	if price, ok := p.Of(s.Model); ok {
 		s.Cost, s.Priced, s.Computed = s.costAt(price.ratesOf(s)), true, true
 	}
+}
+
+// Of returns the price of a model, by its name in a record. The name is looked up as it is, then without what may follow
+// it, then without what may stand before it; the first that has a price counts, so the longest:
+//
+//	claude-opus-4-5-20251101                            the date of a version: -20251101, -2025-11-01, @20251101
+//	anthropic.claude-opus-4-5-20251101-v1:0             -v1:0, -v1, @default and [1m], too
+//	anthropic/claude-opus-4.5, openai/gpt-5, models/…   a maker, an API of its prices, or both
+//	us.anthropic.claude-…, ollama/…, groq/…             not known to have the maker's prices: only by the whole name
+//
+// Case does not matter, and a dash may stand for a dot. Nothing else is cut off: gpt-5 is not a price of gpt-5-mini. Then
+// the longest pattern that matches one of these names counts.
+func (p Prices) Of(model string) (Price, bool) {
+	names := spellings(model)
+	for _, name := range names {
+		if price, ok := p[name]; ok {
+			return price, true
+		}
+	}
+	best := ""
+	for pattern := range p {
+		if len(pattern) < len(best) || len(pattern) == len(best) && pattern > best || !strings.Contains(pattern, "*") {
+			continue
+		}
+		for _, name := range names {
+			if ok, err := path.Match(pattern, name); ok && err == nil {
+				best = pattern
+			}
+		}
+	}
+	price, ok := p[best]
+	return price, ok && best != ""
 }
 
 // ratesOf returns the rates of a step. Those of long inputs do not count for calls that a tool records only together.

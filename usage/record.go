@@ -2,6 +2,7 @@ package usage
 
 import (
 	"bytes"
+	"crypto/sha256"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -24,6 +25,9 @@ type record struct {
 	sums    bool // tokens and cost are those of the conversation so far
 	total   bool // of calls that have records too, as a rule: it counts only if they do not
 }
+
+// callKey identifies a call wherever it is recorded.
+type callKey [16]byte
 
 // marks are in every message that says something about calls, or about the model.
 var marks = [][]byte{
@@ -252,4 +256,11 @@ func costOf(o, in, counts, extra transcript.Object) (float64, bool) {
 		}
 	}
 	return 0, false
+}
+
+// sumKey is the key of a call that a text identifies.
+func sumKey(text string) (key callKey) {
+	sum := sha256.Sum256([]byte(text))
+	copy(key[:], sum[:])
+	return key
 }

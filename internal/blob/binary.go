@@ -1,9 +1,6 @@
 package blob
 
-import (
-	"bytes"
-	"encoding/base64"
-)
+import "bytes"
 
 // binaryFloor is the least length, in bytes, of a binary text that is moved. A reference with a media type takes about
 // half as much, and a file takes a block of the disk. So moving less would save nothing.
@@ -11,20 +8,6 @@ const binaryFloor = 256
 
 // maxPrefix is the longest head of a data: URI that the search recognises, in bytes.
 const maxPrefix = 256
-
-func (e Encoding) codec() *base64.Encoding {
-	switch e {
-	case Base64:
-		return base64.StdEncoding
-	case Base64Unpadded:
-		return base64.RawStdEncoding
-	case Base64URL:
-		return base64.URLEncoding
-	case Base64URLUnpadded:
-		return base64.RawURLEncoding
-	}
-	return nil
-}
 
 // canonical finds the only encoding that yields exactly text for its payload, and appends the payload to room.
 func canonical(room, text []byte) (payload []byte, e Encoding, ok bool) {

@@ -28,6 +28,8 @@ var ErrDamaged = errors.New("damaged blob")
 // Sum names a payload: the SHA-256 of its uncompressed bytes.
 type Sum [sha256.Size]byte
 
+const hexLen = 2 * len(Sum{})
+
 // SumOf returns the name of a payload.
 func SumOf(payload []byte) Sum { return sha256.Sum256(payload) }
 

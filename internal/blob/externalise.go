@@ -3,17 +3,7 @@ package blob
 import (
 	"fmt"
 	"unicode/utf8"
-
-	"github.com/google/uuid"
 )
-
-// Policy decides which strings of a message move to blobs.
-type Policy struct {
-	// Text is the least length of a text that moves, in bytes of UTF-8: 0 moves every string value, a negative number
-	// none. Base64 data of 256 characters or more moves regardless of Text. A UUID never moves: messages name others by
-	// it, and a program that looks for these need not resolve references.
-	Text int64
-}
 
 // Externalise moves strings of a message to blobs. It calls put with each payload in order; put must not keep it.
 // stored is the message with references in place of the strings, from which [Resolve] restores body byte for byte. A
@@ -61,12 +51,6 @@ func Reexternalise(
 	}
 	w := writer{body: body, policy: policy, put: put, kept: kept}
 	return w.write()
-}
-
-// keeps reports whether externalising the string of a reference would give the same reference. A short text may state
-// that another string is binary, so its reference is resolved.
-func (p Policy) keeps(ref Ref) bool {
-	return ref.Encoding != "" || p.Text >= 0 && int64(len(ref.Prefix))+ref.Size >= max(p.Text, binaryFloor)
 }
 
 // writer builds the stored message.
@@ -173,9 +157,4 @@ func (w *writer) payload(it item, text []byte, ref *Ref) ([]byte, bool) {
 		}
 	}
 	return text, w.policy.moves(text)
-}
-
-// moves reports whether a text that is not binary data moves.
-func (p Policy) moves(text []byte) bool {
-	return p.Text >= 0 && int64(len(text)) >= p.Text && (len(text) != 36 || uuid.Validate(string(text)) != nil)
 }

@@ -1,5 +1,26 @@
 package blob
 
+import "github.com/google/uuid"
+
+// Policy decides which strings of a message move to blobs.
+type Policy struct {
+	// Text is the least length of a text that moves, in bytes of UTF-8: 0 moves every string value, a negative number
+	// none. Base64 data of 256 characters or more moves regardless of Text. A UUID never moves: messages name others by
+	// it, and a program that looks for these need not resolve references.
+	Text int64
+}
+
+// keeps reports whether externalising the string of a reference would give the same reference. A short text may state
+// that another string is binary, so its reference is resolved.
+func (p Policy) keeps(ref Ref) bool {
+	return ref.Encoding != "" || p.Text >= 0 && int64(len(ref.Prefix))+ref.Size >= max(p.Text, binaryFloor)
+}
+
+// moves reports whether a text that is not binary data moves.
+func (p Policy) moves(text []byte) bool {
+	return p.Text >= 0 && int64(len(text)) >= p.Text && (len(text) != 36 || uuid.Validate(string(text)) != nil)
+}
+
 // item is a place in a message that may change.
 type item struct {
 	start, end int // of the string, with quotation marks

@@ -42,3 +42,15 @@ func readHeader(r io.Reader) (size int64, err error) {
 }
 
 var errNoHeader = errors.New("invalid blob header")
+
+func headerError(sum Sum, err error) error {
+	if isEnd(err) || errors.Is(err, io.ErrUnexpectedEOF) {
+		return damaged(sum, "the header is truncated")
+	}
+	return damaged(sum, "%v", err)
+}
+
+// isEnd reports whether a reader's error is io.EOF itself. An error that merely wraps io.EOF is a failure.
+func isEnd(err error) bool {
+	return err == io.EOF //nolint:errorlint // see above
+}

@@ -65,10 +65,7 @@ func MentionsIn(r io.Reader) iter.Seq2[Sum, error] {
 	}
 }
 
-const (
-	mentionPiece = 64 << 10 // bytes of a stream per read
-	hexLen       = 2 * len(Sum{})
-)
+const mentionPiece = 64 << 10 // bytes of a stream per read
 
 // mentions normalises JSON that arrives in pieces: no white space, and no escapes in names.
 type mentions struct {

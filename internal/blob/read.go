@@ -4,7 +4,6 @@ import (
 	"bufio"
 	"bytes"
 	"crypto/sha256"
-	"errors"
 	"fmt"
 	"hash"
 	"io"
@@ -187,13 +186,6 @@ func newReader(f vfs.File, sum Sum) (*reader, error) {
 		return nil, headerError(sum, err)
 	}
 	return r, nil
-}
-
-func headerError(sum Sum, err error) error {
-	if isEnd(err) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return damaged(sum, "the header is truncated")
-	}
-	return damaged(sum, "%v", err)
 }
 
 func (r *reader) Read(p []byte) (int, error) {

@@ -2,6 +2,7 @@ package blob
 
 import (
 	"bytes"
+	"encoding/base64"
 	"fmt"
 	"strconv"
 	"unicode/utf8"
@@ -24,6 +25,20 @@ type Ref struct {
 
 // Encoding is how a payload becomes text.
 type Encoding string
+
+func (e Encoding) codec() *base64.Encoding {
+	switch e {
+	case Base64:
+		return base64.StdEncoding
+	case Base64Unpadded:
+		return base64.RawStdEncoding
+	case Base64URL:
+		return base64.URLEncoding
+	case Base64URLUnpadded:
+		return base64.RawURLEncoding
+	}
+	return nil
+}
 
 // The encodings. The empty one means that the payload is the text.
 const (

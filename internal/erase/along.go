@@ -15,28 +15,6 @@ import (
 
 // An erase also erases what repeats its messages: docs/APPLICATIONS.md, "Repeated messages" and "Moments".
 
-// links are the messages that a message names as those whose text it has.
-type links struct {
-	copyOf  []uuid.UUID // they have its whole text: an erase of it takes them along
-	repeats []uuid.UUID // its copyOf included: an erase of one of them takes it along
-	from    []uuid.UUID // of a moment
-}
-
-// version is one version of a message.
-type version struct {
-	line uuid.UUID
-	at   int64 // position
-	sum  uint64
-	time int64
-}
-
-// places are where messages can be that repeat others.
-type places struct {
-	spans []loader.Span
-	// ends has lines, and up to where the conversation shows them: no moment is there.
-	ends map[uuid.UUID]int64
-}
-
 // examine calls f for each message of some places that is not erased, with its links, nil for none, or with the reason why
 // these cannot be read. It reads each version once.
 func (x *target) examine(ctx context.Context, in places, f func(id uuid.UUID, l *links, why error)) error {
@@ -105,31 +83,6 @@ func (x *target) linked() (in places, imported bool, err error) {
 	return in, true, nil
 }
 
-// findAll is find, and adds what repeats the messages.
-func (e *eraser) findAll(ctx context.Context, ids []uuid.UUID) error {
-	for _, id := range ids {
-		delete(e.along, id)
-	}
-	for {
-		if err := e.find(ids); err != nil {
-			return err
-		}
-		known := len(ids)
-		for _, x := range e.all {
-			added, err := e.addAlong(ctx, x)
-			if err != nil {
-				return err
-			}
-			if x == e.main {
-				ids = slices.Concat(ids, added)
-			}
-		}
-		if len(ids) == known {
-			return nil
-		}
-	}
-}
-
 // addAlong adds the messages of a target that go along with those to erase, and returns them. It notes in unexamined the
 // messages that it cannot read.
 func (e *eraser) addAlong(ctx context.Context, x *target) (added []uuid.UUID, err error) {
@@ -193,12 +146,6 @@ func (e *eraser) follow(id uuid.UUID, l *links, wanted map[uuid.UUID]uuid.UUID) 
 func (e *eraser) isNamed(id uuid.UUID) bool {
 	_, along := e.along[id]
 	return e.ids[id] && !along
-}
-
-// unexamined is a message that may go along with others, and why it cannot be read.
-type unexamined struct {
-	id  uuid.UUID
-	why error
 }
 
 // missed returns the messages that could not be examined, each once, and whether another erase can examine one: those

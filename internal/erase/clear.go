@@ -5,8 +5,10 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"math"
 	"path"
 
+	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -144,4 +146,52 @@ func (e *eraser) eraseLooseTrash() error {
 		}
 	}
 	return nil
+}
+
+// rewriteSegment replaces a segment by one without the messages.
+//
+// Crash order: the new segment is durable before it takes the name.
+func (e *eraser) rewriteSegment(fsys vfs.FS, p string) error {
+	err := withSegment(fsys, p, func(folder vfs.FS, s *archive.Segment) error {
+		o := archive.Options{With: archive.NewCompressor(archive.Fast, 1), Edition: math.MaxUint32} // no other has this name
+		w, err := archive.Create(folder, s.Context(), o)
+		if err != nil {
+			return err
+		}
+		defer w.Abort()
+		lost := func(*archive.Row) []byte { return nil } // a damaged message; the others stay
+		x := archive.Rewrite{Fate: e.fate, Rescue: lost, Other: func(o *archive.Other) bool { return !e.hasTitle(o.Body) }}
+		if err := x.Run(w, []*archive.Segment{s}); err != nil {
+			return err
+		}
+		state, err := s.State()
+		if err != nil {
+			return err
+		}
+		if e.hasTitle(state) {
+			state = []byte("{}")
+		}
+		name, _, err := w.Commit(s.From(), s.To(), state)
+		if err == nil {
+			err = folder.Rename(name, path.Base(p))
+		}
+		if err == nil {
+			err = folder.SyncDir(".")
+		}
+		return err
+	})
+	if errors.Is(err, archive.ErrDamaged) {
+		return clearOne(fsys, p)
+	}
+	if err != nil {
+		return fmt.Errorf("rewriting %s: %w", p, err)
+	}
+	return nil
+}
+
+func (e *eraser) fate(r *archive.Row) archive.Fate {
+	if e.ids[r.ID] {
+		return archive.Erase
+	}
+	return archive.Keep
 }

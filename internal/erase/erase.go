@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"io/fs"
 	"iter"
-	"path"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/blob"
@@ -23,27 +22,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// Removal is a file that an erase removed, or rewrote without the message.
-type Removal struct {
-	Context uuid.UUID
-	ID      uuid.UUID // of the message; uuid.Nil for a payload
-	Path    string    // relative to the store
-	Bytes   int64     // removed
-	Reason  string    // kind of thing
-	Foreign bool      // not removed: a file that is none of the store's, and holds the message or could not be searched
-
-	With    uuid.UUID // the message to erase with which this one went along; uuid.Nil if it was named itself
-	Problem error     // why the message could not be examined; nothing was removed
-}
-
-// Options configures an erase.
-type Options struct {
-	Shared bool // erase also what several branches show
-	DryRun bool // report what would be done, and change nothing
-
-	locked bool // the caller holds [engine.CollectionLock]
-}
 
 // Messages removes messages of a context for good, on all lines: their files, all their versions in logs, segments and
 // trash, and in copies of the context in the store's trash. It also removes unreferenced payloads of the store. It
@@ -91,45 +69,6 @@ func Messages(ctx context.Context, s *engine.Store, id uuid.UUID, ids []uuid.UUI
 		}
 	}
 }
-
-// eraser is the state of one erase.
-type eraser struct {
-	s     *engine.Store
-	id    uuid.UUID
-	ids   map[uuid.UUID]bool // to erase
-	noted map[uuid.UUID]bool // those in the note of an interrupted erase
-	// along has those of ids that repeat others of them, and with which one each goes; uuid.Nil if only the note says so.
-	along      map[uuid.UUID]uuid.UUID
-	unexamined map[*target][]unexamined
-	o          Options
-	main       *target
-	all        []*target         // the copies in trash, then main, which has the note
-	blobs      map[blob.Sum]bool // payloads that a version of the messages referred to, or that nothing refers to
-	inNote     int               // how many of them the note has
-	gone       map[blob.Sum]bool // those of them that are removed
-	// referred says that a version of the messages counts references, even if none with them is left.
-	referred bool
-	paths    map[string]bool // in a dry run: files in trash that would go, relative to the context
-	done     []Removal
-	texts    map[uuid.UUID][]byte // of the messages, by which copies that a person made are found
-	titles   map[string]bool      // those that were made from the messages
-	// strangers are the files among the message files of the context that are none, relative to the store.
-	strangers []string
-	reported  map[string]bool
-}
-
-// target is the context, or a copy of it in the store's trash.
-type target struct {
-	c      *engine.Context
-	in     string // its folder, relative to the store and ending in a slash; "" for the store itself
-	places []engine.Place
-	of     int                // how many ids they were looked up for
-	gone   bool               // the first try removed the messages already
-	lost   string             // where the history cannot be read; empty if it can be
-	known  map[version]*links // of the messages that were examined; nil for those without any
-}
-
-func (x *target) path(inside string) string { return x.in + path.Join(x.c.Dir.ID.String(), inside) }
 
 func (e *eraser) run(ctx context.Context, ids []uuid.UUID) error {
 	if len(ids) == 0 {
@@ -277,10 +216,58 @@ func (e *eraser) syncRemovals() error {
 	return err
 }
 
-// report records once what happened to a thing.
-func (e *eraser) report(id uuid.UUID, path string, bytes int64, reason string) {
-	if key := id.String() + path; !e.reported[key] {
-		e.reported[key] = true
-		e.done = append(e.done, Removal{Context: e.id, ID: id, Path: path, Bytes: bytes, Reason: reason, With: e.along[id]})
+// MadeFrom erases the moments of a context that were made from some of its messages, before a purge removes these. If it
+// cannot read a moment, which may be one of them, it fails with [engine.ErrUnexamined] and changes nothing. The caller
+// holds [engine.CollectionLock].
+//
+// It finishes an erase that was interrupted in the context: what is erased already no longer says that it is a moment.
+//
+// Crash order: as for [Messages]. The moments go before their sources, so no crash leaves one without its source.
+func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uuid.UUID) error {
+	c, err := s.Open(ctx, id)
+	if err != nil {
+		return err
 	}
+	from := map[uuid.UUID]bool{}
+	for _, m := range messages {
+		from[m] = true
+	}
+	made, err := (&target{c: c}).moments(ctx, from)
+	if note, nerr := ctxfolder.ReadErasing(c.Dir.FS); err == nil && nerr == nil {
+		made = append(made, note.Messages...)
+	}
+	if cerr := c.Close(); err == nil {
+		err = cerr
+	}
+	if err != nil || len(made) == 0 {
+		return err
+	}
+	for _, err := range Messages(ctx, s, id, made, Options{Shared: true, locked: true}) {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// moments returns the moments that were made from some messages and are not among them.
+func (x *target) moments(ctx context.Context, from map[uuid.UUID]bool) (made []uuid.UUID, err error) {
+	in, err := x.momentPlaces()
+	if err != nil {
+		return nil, err
+	}
+	var unexamined error
+	err = x.examine(ctx, in, func(id uuid.UUID, l *links, why error) {
+		switch {
+		case from[id]:
+		case why != nil:
+			unexamined = engine.Wrap(engine.Error{Op: "erase from", Context: x.c.Dir.ID, ID: id}, fmt.Errorf("%w: %w", engine.ErrUnexamined, why))
+		case l.madeFrom(from) != uuid.Nil:
+			made = append(made, id)
+		}
+	})
+	if err == nil {
+		err = unexamined
+	}
+	return made, err
 }

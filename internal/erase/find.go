@@ -154,6 +154,31 @@ func (e *eraser) find(ids []uuid.UUID) error {
 	return nil
 }
 
+// findAll is find, and adds what repeats the messages.
+func (e *eraser) findAll(ctx context.Context, ids []uuid.UUID) error {
+	for _, id := range ids {
+		delete(e.along, id)
+	}
+	for {
+		if err := e.find(ids); err != nil {
+			return err
+		}
+		known := len(ids)
+		for _, x := range e.all {
+			added, err := e.addAlong(ctx, x)
+			if err != nil {
+				return err
+			}
+			if x == e.main {
+				ids = slices.Concat(ids, added)
+			}
+		}
+		if len(ids) == known {
+			return nil
+		}
+	}
+}
+
 // shows reports whether a line's history has one of the places of a message, not erased there.
 func (x *target) shows(m *engine.Metadata, line, id uuid.UUID) (bool, error) {
 	end, err := x.c.End(m, line)

@@ -6,10 +6,8 @@ import (
 	"fmt"
 	"io/fs"
 	"math"
-	"strings"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/ctxdir/ctxdir/internal/trash"
@@ -38,14 +36,6 @@ func (x *target) find(ids map[uuid.UUID]bool) error {
 	return nil
 }
 
-func (x *target) entries() []index.Entry {
-	entries := make([]index.Entry, len(x.places))
-	for i := range x.places {
-		entries[i] = x.places[i].Entry
-	}
-	return entries
-}
-
 // verify fails if a part of the history is damaged or missing. find was called before.
 func (x *target) verify() error {
 	problems, err := x.c.Index.Problems()
@@ -68,16 +58,6 @@ func (x *target) tidy() error {
 		}
 	}
 	return err
-}
-
-func (x *target) repairFirst(err error) error {
-	switch {
-	case !errors.Is(err, engine.ErrDamaged):
-		return err
-	case x.in != "": // no repair looks into the trash
-		return fmt.Errorf("purge %s, or restore and repair it, first: %w", strings.TrimSuffix(x.in, "/"), err)
-	}
-	return fmt.Errorf("repair the context first: %w", err)
 }
 
 // maxTries bounds how often an erase begins again.

@@ -3,7 +3,6 @@ package erase
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -21,60 +20,11 @@ const (
 	momentRole  = "moment"
 )
 
-// MadeFrom erases the moments of a context that were made from some of its messages, before a purge removes these. If it
-// cannot read a moment, which may be one of them, it fails with [engine.ErrUnexamined] and changes nothing. The caller
-// holds [engine.CollectionLock].
-//
-// It finishes an erase that was interrupted in the context: what is erased already no longer says that it is a moment.
-//
-// Crash order: as for [Messages]. The moments go before their sources, so no crash leaves one without its source.
-func MadeFrom(ctx context.Context, s *engine.Store, id uuid.UUID, messages []uuid.UUID) error {
-	c, err := s.Open(ctx, id)
-	if err != nil {
-		return err
-	}
-	from := map[uuid.UUID]bool{}
-	for _, m := range messages {
-		from[m] = true
-	}
-	made, err := (&target{c: c}).moments(ctx, from)
-	if note, nerr := ctxfolder.ReadErasing(c.Dir.FS); err == nil && nerr == nil {
-		made = append(made, note.Messages...)
-	}
-	if cerr := c.Close(); err == nil {
-		err = cerr
-	}
-	if err != nil || len(made) == 0 {
-		return err
-	}
-	for _, err := range Messages(ctx, s, id, made, Options{Shared: true, locked: true}) {
-		if err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// moments returns the moments that were made from some messages and are not among them.
-func (x *target) moments(ctx context.Context, from map[uuid.UUID]bool) (made []uuid.UUID, err error) {
-	in, err := x.momentPlaces()
-	if err != nil {
-		return nil, err
-	}
-	var unexamined error
-	err = x.examine(ctx, in, func(id uuid.UUID, l *links, why error) {
-		switch {
-		case from[id]:
-		case why != nil:
-			unexamined = engine.Wrap(engine.Error{Op: "erase from", Context: x.c.Dir.ID, ID: id}, fmt.Errorf("%w: %w", engine.ErrUnexamined, why))
-		case l.madeFrom(from) != uuid.Nil:
-			made = append(made, id)
-		}
-	})
-	if err == nil {
-		err = unexamined
-	}
-	return made, err
+// places are where messages can be that repeat others.
+type places struct {
+	spans []loader.Span
+	// ends has lines, and up to where the conversation shows them: no moment is there.
+	ends map[uuid.UUID]int64
 }
 
 // madeFrom returns one of some messages from which a moment was made.

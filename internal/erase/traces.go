@@ -1,10 +1,13 @@
 package erase
 
 import (
+	"bufio"
 	"bytes"
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
+	"os"
 	"path"
 	"slices"
 	"strings"
@@ -17,16 +20,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// trace is a file that holds a message to erase.
-type trace struct {
-	path    string // relative to the context's folder, or to the store's for a loose item in its trash
-	id      uuid.UUID
-	bytes   int64
-	kind    string
-	whole   bool // the file goes; otherwise it is rewritten without the message
-	history bool // it is a log or a segment of the history: the next seal removes the message
-}
 
 // findTraces finds every file in a context's folder that holds one of the messages, and notes the payloads of those.
 func (e *eraser) findTraces(x *target) ([]trace, error) {
@@ -114,9 +107,6 @@ func (e *eraser) traceByName(fsys vfs.FS, p, what string) (t trace, ok bool, err
 	t.path, t.bytes, t.kind, t.whole = p, int64(len(b)), what, true
 	return t, true, nil
 }
-
-// refer notes the payloads that a version of a message may refer to.
-func (e *eraser) refer(b []byte) { engine.EachMention(b, func(sum blob.Sum) { e.blobs[sum] = true }) }
 
 // trashTraces is findTraces for the items of a trash.
 func (e *eraser) trashTraces(fsys vfs.FS, folder string) (found []trace, err error) {
@@ -257,4 +247,51 @@ func (e *eraser) traceInLines(fsys vfs.FS, p, what string, holds func(line []byt
 	})
 	t.path, t.kind, t.whole = p, what, !rest
 	return t, ok, err
+}
+
+// eachLine calls f for each line of a regular file, with its newline. The line is valid until f returns. A missing file
+// has no lines.
+func eachLine(fsys vfs.FS, path string, f func(line []byte) error) error {
+	info, err := fsys.Lstat(path)
+	if errors.Is(err, fs.ErrNotExist) || err == nil && !info.Mode().IsRegular() {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	file, err := fsys.OpenFile(path, os.O_RDONLY)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	defer file.Close()
+	for part, err := range vfs.Data(file) {
+		if err == nil {
+			err = eachLineOf(part, f)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func eachLineOf(from io.Reader, f func(line []byte) error) error {
+	r := bufio.NewReaderSize(from, 64<<10)
+	for {
+		line, err := r.ReadBytes('\n')
+		if len(line) > 0 {
+			if err := f(line); err != nil {
+				return err
+			}
+		}
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+	}
 }

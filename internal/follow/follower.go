@@ -192,41 +192,6 @@ func (f *follower) describe(b *ctxfolder.Branch) []engine.BranchInfo {
 	return []engine.BranchInfo{info}
 }
 
-// next returns the next event. ok is false if there is none yet. It fails with [engine.ErrGone] when the context is
-// gone, or another one is in its place.
-func (f *follower) next(ctx context.Context) (e Event, ok bool, err error) {
-	var byHand *engine.Metadata // what metadata.json has; if no record explains it, it was edited by hand
-	for len(f.queue) == 0 {
-		rec, ok, err := f.tail.Next()
-		switch {
-		case isGap(err):
-			if err = f.c.Dir.Check(); err == nil {
-				err = f.resync(ctx)
-			}
-		case err != nil:
-		case ok:
-			byHand = nil
-			f.take(ctx, &rec)
-		case byHand != nil:
-			f.change(byHand, 0)
-			byHand = nil
-		default:
-			if err = f.c.Dir.Check(); err == nil && f.lookAtFiles(ctx) {
-				break
-			}
-			if byHand = f.lookAtMetadata(); err == nil && byHand == nil {
-				return e, false, nil
-			}
-		}
-		if err != nil {
-			return e, false, err
-		}
-	}
-	e, f.queue = f.queue[0], f.queue[1:]
-	e.Context, e.More = f.id, len(f.queue) > 0 && f.queue[0].Seq == e.Seq
-	return e, true, nil
-}
-
 // take queues the events of a record.
 func (f *follower) take(ctx context.Context, rec *index.Tailed) {
 	kind := MessageAppended

@@ -6,37 +6,9 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
-
-// watchFolder watches a context's folder, unless it is watched already.
-func (w *Watcher) watchFolder(f *follower) {
-	info, err := w.s.FS.Lstat(f.id.String())
-	if err != nil || vfs.Number(info) == f.folder && f.folder != 0 {
-		return
-	}
-	f.folder = vfs.Number(info)
-	for _, dir := range []string{w.folderPath(f.id), w.folderPath(f.id, ctxfolder.Messages)} {
-		w.hints.Forget(dir) // another folder may have that name now
-		w.hints.Watch(dir)
-	}
-	w.watchBranches(f.id)
-}
-
-// watchBranches watches the folders of a context's messages.
-func (w *Watcher) watchBranches(id uuid.UUID) {
-	for e, err := range w.s.FS.ReadDir(id.String() + "/" + ctxfolder.Messages) {
-		if err == nil && e.IsDir() && ctxfolder.ValidFolder(e.Name()) {
-			w.hints.Watch(w.folderPath(id, ctxfolder.Messages, e.Name()))
-		}
-	}
-}
-
-func (w *Watcher) folderPath(id uuid.UUID, below ...string) string {
-	return filepath.Join(append([]string{w.root, id.String()}, below...)...)
-}
 
 // takeHints makes the contexts due that the hints concern.
 func (w *Watcher) takeHints() {
@@ -100,17 +72,6 @@ func (w *Watcher) takeFileHint(dir, name string) {
 			f.files[folder+"/"+name] = true
 		}
 	}
-}
-
-// holdsMessages reports whether path is a folder of messages of a context in a store.
-func holdsMessages(root, path string) bool {
-	rel, ok := strings.CutPrefix(path, root+string(filepath.Separator))
-	parts := strings.Split(rel, string(filepath.Separator))
-	if !ok || len(parts) != 3 || parts[1] != ctxfolder.Messages {
-		return false
-	}
-	_, ok = ctxfolder.ParseID(parts[0])
-	return ok && ctxfolder.ValidFolder(parts[2])
 }
 
 // follower returns the follower of the context that a folder belongs to, and the folder's path in the context.

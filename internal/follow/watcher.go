@@ -9,25 +9,18 @@
 package follow
 
 import (
-	"context"
 	"errors"
-	"fmt"
-	"iter"
-	"math"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
-	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
-	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
-
-// FromNow makes [WatchContext] report only future commits.
-const FromNow = math.MaxUint64
 
 // Watcher reports the commits of every process: each commit once, those of a context in order. It reads them from the
 // context's history. Hints of the file system only say when to look; without hints it polls. It remembers its position
@@ -55,77 +48,6 @@ type Watcher struct {
 
 // maxAwake bounds the contexts that are open at once.
 const maxAwake = 32
-
-// turnEvents is the number of events that one context may yield before others get their turn.
-const turnEvents = 256
-
-// WatchContext follows the context after the commit with the number from. It misses and repeats nothing: first come the
-// commits since then, then new ones. [FromNow] begins with new commits. A change of the metadata in progress at from is
-// reported when it is committed. If the history has no commit from, or not all after it, one [Resync] comes first. Close
-// releases the watcher; ctx applies only to the start.
-func WatchContext(ctx context.Context, c *engine.Context, from uint64) (*Watcher, error) {
-	w, err := engine.Use(c, func() (*Watcher, error) { return follow(ctx, c, from) })
-	return w, engine.Wrap(engine.Error{Op: "watch", Context: c.Dir.ID}, err)
-}
-
-func follow(ctx context.Context, c *engine.Context, from uint64) (*Watcher, error) {
-	if c.Legacy() != "" {
-		return nil, fmt.Errorf("%w: cannot watch a legacy context; migrate it first", engine.ErrReadOnly)
-	}
-	w, err := newWatcher(c.Store, c.Dir.ID)
-	if err != nil {
-		return nil, err
-	}
-	w.hints.Watch(w.root)
-	f := w.add(c.Dir.ID)
-	if from == FromNow {
-		err = f.open(ctx, (*index.Index).TailEnd)
-	} else if err = f.open(ctx, behind(from)); isGap(err) {
-		err = f.resync(ctx)
-	}
-	if err != nil {
-		return nil, errors.Join(err, w.Close())
-	}
-	w.touch(f)
-	w.look(f)
-	return w, nil
-}
-
-// Sequence returns the number of the last commit that the handle knows. What the handle shows now and what
-// [WatchContext] reports behind that number fit together without a gap.
-func Sequence(c *engine.Context) (uint64, error) {
-	at, err := engine.Use(c, c.Index.At)
-	return at.Seq, engine.Wrap(engine.Error{Op: "read", Context: c.Dir.ID}, err)
-}
-
-// Watch follows all contexts of the store from now on: their commits, their creation and their removal.
-func Watch(ctx context.Context, s *engine.Store) (*Watcher, error) {
-	w, err := followAll(ctx, s)
-	return w, engine.Wrap(engine.Error{Op: "watch", Path: s.Path()}, err)
-}
-
-func followAll(ctx context.Context, s *engine.Store) (*Watcher, error) {
-	w, err := newWatcher(s, uuid.Nil)
-	if err != nil {
-		return nil, err
-	}
-	w.hints.Watch(w.root)
-	for id, err := range s.IDs() {
-		if err == nil {
-			err = ctx.Err()
-		}
-		if err != nil {
-			return nil, errors.Join(err, w.Close())
-		}
-		f := w.add(id)
-		if err := f.open(ctx, (*index.Index).TailEnd); err != nil {
-			f.unopened = true
-			w.look(f) // the next look reports the error
-		}
-		f.rest()
-	}
-	return w, nil
-}
 
 func newWatcher(s *engine.Store, only uuid.UUID) (*Watcher, error) {
 	root, err := filepath.Abs(s.Path())
@@ -210,145 +132,40 @@ func (w *Watcher) touch(f *follower) {
 	}
 }
 
-// Events yields events until ctx ends or the watcher is closed. An error concerns one context and does not end the
-// events: the watcher reports it once and looks at that context again.
-func (w *Watcher) Events(ctx context.Context) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		if !w.begin() {
-			return
-		}
-		defer w.end()
-		swept, pause := time.Now(), time.Duration(0)
-		timer := time.NewTimer(w.hints.Every())
-		defer timer.Stop()
-		for {
-			for e, err := range w.ready(ctx) {
-				if !yield(e, err) {
-					return
-				}
-			}
-			timer.Reset(time.Until(swept.Add(max(w.hints.Every(), pause))))
-			select {
-			case <-w.hints.Changed():
-				w.takeHints()
-			case <-timer.C:
-				began := time.Now()
-				w.sweep()
-				swept = time.Now()
-				pause = swept.Sub(began) * sweepPause
-			case <-ctx.Done():
-				return
-			case <-w.done:
-				return
-			}
+// watchFolder watches a context's folder, unless it is watched already.
+func (w *Watcher) watchFolder(f *follower) {
+	info, err := w.s.FS.Lstat(f.id.String())
+	if err != nil || vfs.Number(info) == f.folder && f.folder != 0 {
+		return
+	}
+	f.folder = vfs.Number(info)
+	for _, dir := range []string{w.folderPath(f.id), w.folderPath(f.id, ctxfolder.Messages)} {
+		w.hints.Forget(dir) // another folder may have that name now
+		w.hints.Watch(dir)
+	}
+	w.watchBranches(f.id)
+}
+
+// watchBranches watches the folders of a context's messages.
+func (w *Watcher) watchBranches(id uuid.UUID) {
+	for e, err := range w.s.FS.ReadDir(id.String() + "/" + ctxfolder.Messages) {
+		if err == nil && e.IsDir() && ctxfolder.ValidFolder(e.Name()) {
+			w.hints.Watch(w.folderPath(id, ctxfolder.Messages, e.Name()))
 		}
 	}
 }
 
-// Pending yields the events until now, and ends: [Watcher.Events] for a caller that polls.
-func (w *Watcher) Pending(ctx context.Context) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		if !w.begin() {
-			return
-		}
-		defer w.end()
-		w.takeHints()
-		w.sweep()
-		for e, err := range w.ready(ctx) {
-			if !yield(e, err) {
-				return
-			}
-		}
-	}
+func (w *Watcher) folderPath(id uuid.UUID, below ...string) string {
+	return filepath.Join(append([]string{w.root, id.String()}, below...)...)
 }
 
-// sweepPause is the pause between sweeps, in durations of a sweep: the more contexts, the rarer the sweeps.
-const sweepPause = 20
-
-func (w *Watcher) begin() bool {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.closed || w.running {
+// holdsMessages reports whether path is a folder of messages of a context in a store.
+func holdsMessages(root, path string) bool {
+	rel, ok := strings.CutPrefix(path, root+string(filepath.Separator))
+	parts := strings.Split(rel, string(filepath.Separator))
+	if !ok || len(parts) != 3 || parts[1] != ctxfolder.Messages {
 		return false
 	}
-	w.running = true
-	return true
-}
-
-func (w *Watcher) end() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.running = false; w.closed {
-		w.release()
-	}
-}
-
-// ready yields the available events.
-func (w *Watcher) ready(ctx context.Context) iter.Seq2[Event, error] {
-	return func(yield func(Event, error) bool) {
-		for {
-			e, ok, err := w.next(ctx)
-			if !ok && err == nil || !yield(e, err) {
-				return
-			}
-		}
-	}
-}
-
-// next returns the next event, or the error of a context. ok is false without an event.
-func (w *Watcher) next(ctx context.Context) (e Event, ok bool, err error) {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	for !w.closed && ctx.Err() == nil {
-		if len(w.queue) > 0 {
-			e, w.queue = w.queue[0], w.queue[1:]
-			return e, true, nil
-		}
-		if len(w.due) == 0 {
-			return e, false, nil
-		}
-		f := w.due[0]
-		if e, ok, err = w.nextOf(ctx, f); ok {
-			if f.turn++; f.turn%turnEvents == 0 {
-				w.due = append(w.due[1:], f)
-				w.touch(f)
-			}
-			return e, true, nil
-		}
-		w.due = slices.DeleteFunc(w.due, func(o *follower) bool { return o == f })
-		if err != nil && ctx.Err() == nil {
-			return e, false, err
-		}
-	}
-	return e, false, nil
-}
-
-// nextOf returns the next event of a context.
-func (w *Watcher) nextOf(ctx context.Context, f *follower) (e Event, ok bool, err error) {
-	resting := f.c == nil
-	if err = f.wake(ctx); err == nil {
-		if resting {
-			w.watchFolder(f)
-		}
-		e, ok, err = f.next(ctx)
-	}
-	switch {
-	case err == nil:
-		if f.problem = ""; !ok {
-			w.touch(f)
-		}
-	case errors.Is(err, engine.ErrGone), errors.Is(err, ctxfolder.ErrNotExist), w.s.WasRemoved(f.id):
-		w.drop(f)
-		w.queue = append(w.queue, Event{Kind: ContextRemoved, Context: f.id})
-		w.lookFor(f.id)
-		err = nil
-	default:
-		f.rest()
-		if why := err.Error(); why == f.problem {
-			err = nil
-		} else {
-			f.problem, err = why, engine.Wrap(engine.Error{Op: "watch", Context: f.id}, err)
-		}
-	}
-	return e, ok, err
+	_, ok = ctxfolder.ParseID(parts[0])
+	return ok && ctxfolder.ValidFolder(parts[2])
 }

@@ -228,3 +228,14 @@ func hasNode(d *jsontext.Decoder) (bool, error) {
 
 // notThere reports whether an error means that a file does not exist.
 func notThere(err error) bool { return errors.Is(err, fs.ErrNotExist) }
+
+// withoutMark skips the byte order mark with which some programs begin a UTF-8 file. It is not part of the JSON.
+func withoutMark(r io.Reader) (io.Reader, int64) {
+	const mark = "\ufeff"
+	b := make([]byte, len(mark))
+	n, _ := io.ReadFull(r, b) // the next read repeats an error
+	if string(b) == mark {
+		return r, int64(n)
+	}
+	return io.MultiReader(bytes.NewReader(b[:n]), r), 0
+}

@@ -1,160 +1,16 @@
 package legacy
 
 import (
-	"bytes"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"hash"
 	"io"
 	"math"
-	"os"
-	"path"
 	"slices"
-	"sort"
-	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/message"
-	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/go-json-experiment/json/jsontext"
-	"github.com/google/uuid"
 )
-
-// File is an open legacy context. It knows the parts of the context, and reads nodes one by one.
-type File struct {
-	Format   Format
-	Members  Members  // of the whole; the pool and the branches have no value
-	Branches []Branch // in the order of the file
-	Prompt   jsontext.Value
-	Size     int64    // of all files, in bytes
-	Digest   [32]byte // of all files
-
-	fs    vfs.FS
-	name  string
-	limit int64
-	file  vfs.File // of a monolithic context
-	nodes []node
-	byKey []int32        // nodes sorted by key
-	files map[key]string // of a split context: names that are not UUIDs
-	read  func(done int64)
-	stop  func() error
-
-	stamp      stamp
-	mark       int64 // length of the byte order mark at the beginning
-	pool       bool  // message_pool exists and is an object
-	branchesAt int64 // offset of the value; -1 if there is none
-	inline     bool  // of a split context: context.json holds nodes
-}
-
-// Branch is a branch of a legacy context.
-type Branch struct {
-	Name    jsontext.Value // its key, a JSON string
-	Members Members        // the list, if it is an array, has no value
-	Nodes   []int32        // the nodes that the list names, in order
-	Missing []Missing      // elements of the list that the pool lacks
-}
-
-// Missing is an element of a list that is not a key of the pool.
-type Missing struct {
-	At int            `json:"at"` // number of elements before it that are in the pool
-	ID jsontext.Value `json:"id"` // verbatim
-}
-
-// node is the place of a node.
-type node struct {
-	key   key
-	off   int64  // in the file: after the token before its key
-	size  uint32 // from off to the end of its value
-	flags uint8
-}
-
-const (
-	canonical = 1 << iota // the key is a UUID
-	shadowed              // a later node has the same key
-	inFile                // the node has its own file
-)
-
-// Options configure Open.
-type Options struct {
-	Limit    int64            // size limit of a node, in bytes; 0 means 256 MiB
-	Progress func(read int64) // receives the number of bytes read; may be nil
-	Stop     func() error     // called now and then; its error ends Open. May be nil
-}
-
-// Open reads a legacy context to its end, but keeps no nodes in memory. It fails with [ErrNotLegacy], [ErrDamaged],
-// [ErrTooLarge], or an error of the file system.
-func Open(fsys vfs.FS, name string, o Options) (*File, error) {
-	format, err := Detect(fsys, name)
-	if err != nil {
-		return nil, err
-	}
-	f := &File{Format: format, fs: fsys, name: name, limit: o.Limit, read: o.Progress, stop: o.Stop, branchesAt: -1, files: map[key]string{}}
-	if f.limit <= 0 {
-		f.limit = 256 << 20
-	}
-	f.limit = min(f.limit, math.MaxUint32-1<<20)
-	sum := sha256.New()
-	at := name
-	switch format {
-	case Monolithic:
-	case Split:
-		at += "/" + ContextFile
-	default:
-		return nil, ErrNotLegacy
-	}
-	if info, lerr := fsys.Lstat(at); format == Split && (notThere(lerr) || lerr == nil && !info.Mode().IsRegular()) {
-		return nil, damaged("a split context without its %s", ContextFile)
-	}
-	if f.file, err = fsys.OpenFile(at, os.O_RDONLY); err == nil {
-		err = f.scan(at[len(name):], sum)
-	}
-	switch {
-	case err != nil:
-	case format == Split:
-		err = f.scanFolder(sum)
-	case !f.pool:
-		err = damaged("it has no object %q", NamePool)
-	case len(f.nodes) == 0 && path.Base(name) == ContextFile:
-		err = damaged("a split context without its messages")
-	}
-	if err == nil {
-		f.sortNodes()
-		err = f.scanBranches()
-	}
-	if err != nil {
-		_ = f.Close()
-		return nil, err
-	}
-	sum.Sum(f.Digest[:0])
-	return f, nil
-}
-
-// Close closes the file.
-func (f *File) Close() error {
-	if f.file == nil {
-		return nil
-	}
-	return f.file.Close()
-}
-
-// Len is the number of nodes.
-func (f *File) Len() int { return len(f.nodes) }
-
-// ContextID is the context's own id if that is a UUID, else an id derived from it.
-func (f *File) ContextID() uuid.UUID {
-	own := f.Members.Get(nameID)
-	if id, ok := ParseID(own); ok {
-		return id
-	}
-	if own != nil {
-		return uuid.NewSHA1(space, own)
-	}
-	stem := strings.TrimSuffix(Original(path.Base(f.name)), nodeEnd)
-	if id, ok := parseID(stem); ok {
-		return id
-	}
-	return uuid.NewSHA1(space, f.Digest[:])
-}
 
 // scan reads the members of the file, and the places of the nodes.
 func (f *File) scan(name string, sum hash.Hash) error {
@@ -170,17 +26,6 @@ func (f *File) scan(name string, sum hash.Hash) error {
 	err = f.scanObject(d, in)
 	f.Size = f.mark + in.read
 	return readable(err, in)
-}
-
-// withoutMark skips the byte order mark with which some programs begin a UTF-8 file. It is not part of the JSON.
-func withoutMark(r io.Reader) (io.Reader, int64) {
-	const mark = "\ufeff"
-	b := make([]byte, len(mark))
-	n, _ := io.ReadFull(r, b) // the next read repeats an error
-	if string(b) == mark {
-		return r, int64(n)
-	}
-	return io.MultiReader(bytes.NewReader(b[:n]), r), 0
 }
 
 // readable explains why a file is not readable as JSON.
@@ -319,42 +164,6 @@ func (f *File) scanPool(d *jsontext.Decoder, in *limitReader) error {
 	}
 	_, err := d.ReadToken()
 	return err
-}
-
-// sortNodes sorts the nodes by key, and marks those whose key a later node has.
-func (f *File) sortNodes() {
-	f.byKey = make([]int32, len(f.nodes))
-	for i := range f.byKey {
-		f.byKey[i] = int32(i)
-	}
-	slices.SortFunc(f.byKey, func(a, b int32) int {
-		if c := slices.Compare(f.nodes[a].key[:], f.nodes[b].key[:]); c != 0 {
-			return c
-		}
-		return int(a - b)
-	})
-	for i := 1; i < len(f.byKey); i++ {
-		if before := &f.nodes[f.byKey[i-1]]; before.key == f.nodes[f.byKey[i]].key {
-			before.flags |= shadowed
-		}
-	}
-}
-
-// run returns the range of a key's nodes in byKey.
-func (f *File) run(k key) (from, to int) {
-	from = sort.Search(len(f.byKey), func(i int) bool { return slices.Compare(f.nodes[f.byKey[i]].key[:], k[:]) >= 0 })
-	for to = from; to < len(f.byKey) && f.nodes[f.byKey[to]].key == k; to++ {
-	}
-	return from, to
-}
-
-// lookup returns the last node with a key, which is the valid one.
-func (f *File) lookup(k key) (int32, bool) {
-	i := sort.Search(len(f.byKey), func(i int) bool { return slices.Compare(f.nodes[f.byKey[i]].key[:], k[:]) > 0 })
-	if i == 0 || f.nodes[f.byKey[i-1]].key != k {
-		return 0, false
-	}
-	return f.byKey[i-1], true
 }
 
 // limitReader counts bytes, and fails more than limit bytes after floor: an endless value must not fill the memory.

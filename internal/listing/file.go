@@ -87,17 +87,6 @@ func readFile(s *engine.Store) (known summaries, seen changesSeen, h head) {
 	return known, seen, h
 }
 
-// cut sets the row's line, and decodes the context and no more. ok is false if the line does not begin as it must.
-func (r *cachedSummary) cut(line []byte) (ok bool) {
-	const before, after = `{"context":"`, `","log":`
-	const text, log = len(before), len(before) + 36 + len(after)
-	if len(line) < log || string(line[:text]) != before || string(line[text+36:log]) != after {
-		return false
-	}
-	r.line, r.rest = line, log+bytes.IndexByte(line[log:], ',')+1
-	return r.id.UnmarshalText(line[text:text+36]) == nil
-}
-
 // replaceFile replaces the file, and returns its head. Nothing is synced: a torn file has the wrong checksum. Concurrent
 // lists each write their own file.
 func replaceFile(s *engine.Store, known summaries, seen changesSeen, checked int64) (h head, ok bool) {

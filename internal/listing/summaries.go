@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/hex"
-	"maps"
 	"sync/atomic"
 	"time"
 
@@ -32,6 +31,17 @@ type cachedSummary struct {
 	rest   int                        // the offset in line of the third member
 	stored bool                       // the file has it; guarded by Lister.mu
 	row    atomic.Pointer[summaryRow] // line, decoded; nil until a list needs it
+}
+
+// cut sets the row's line, and decodes the context and no more. ok is false if the line does not begin as it must.
+func (r *cachedSummary) cut(line []byte) (ok bool) {
+	const before, after = `{"context":"`, `","log":`
+	const text, log = len(before), len(before) + 36 + len(after)
+	if len(line) < log || string(line[:text]) != before || string(line[text+36:log]) != after {
+		return false
+	}
+	r.line, r.rest = line, log+bytes.IndexByte(line[log:], ',')+1
+	return r.id.UnmarshalText(line[text:text+36]) == nil
 }
 
 // summaryRow is a summary and the state of its files: the context's folder, metadata.json and the newest log. Every commit
@@ -116,33 +126,5 @@ func (r *summaryRow) summary() Summary {
 		ID: r.Context, Title: r.Title, Labels: r.Labels, Kind: r.Kind, ExternalID: r.External, Model: r.Model,
 		Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: engine.LegacyFormat(r.Format),
-	}
-}
-
-// keep caches a row, unless its files changed meanwhile, or so recently that a later change could look the same.
-func (row *listRow) keep(before, now [3]freshness.FileState, ok bool, log string) {
-	sum := row.sum
-	if !ok || now != before || sum.Problem != nil {
-		return
-	}
-	for _, f := range now {
-		if f != (freshness.FileState{}) && isAmbiguous(f.At) {
-			return
-		}
-	}
-	r := &summaryRow{
-		Context: sum.ID, Log: log, Files: string(appendStates(nil, now[:]...)),
-		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
-		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
-		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
-	}
-	line, err := json.Marshal(r)
-	if err != nil {
-		return
-	}
-	cached := &cachedSummary{}
-	if cached.cut(line) {
-		cached.row.Store(r)
-		row.cached = cached
 	}
 }

@@ -51,24 +51,23 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 		err = c.Refresh(ctx)
 	}
 	if err != nil {
-		return r.done, err
+		return RollbackResult{}, err
 	}
 	fsys, err := vfs.OS(filepath.Dir(abs))
 	if err != nil {
-		return r.done, err
+		return RollbackResult{}, err
 	}
 	defer fsys.Close()
 	name := filepath.Base(abs)
 	if _, err := fsys.Lstat(name); err == nil {
-		return r.done, fmt.Errorf("%w: %s", fs.ErrExist, path)
+		return RollbackResult{}, fmt.Errorf("%w: %s", fs.ErrExist, path)
 	}
 	write := legacy.Write
 	if from := ParseOrigin(c.Current()); from != nil && from.format == legacy.Split && !strings.HasSuffix(name, ".json") {
 		write = legacy.WriteFolder
 	}
 	err = write(fsys, name, func(to legacy.Sink) error { return r.run(ctx, to) })
-	r.done.Path = path
-	return r.done, err
+	return RollbackResult{Context: c.Dir.ID, Path: path, Messages: r.messages, Missing: r.missing}, err
 }
 
 // RestoreLegacy moves the file or folder that a context was migrated from back to its place, and the context to the

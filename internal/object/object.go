@@ -143,27 +143,19 @@ func (o Object) AppendTo(b []byte) []byte {
 	return w.B
 }
 
-// Quoted returns a JSON string. Invalid UTF-8 is replaced.
-func Quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
-
-// appendQuoted appends a JSON string. Invalid UTF-8 is replaced.
-func appendQuoted(b []byte, s string) []byte {
-	if IsPlain(s) {
-		b = append(append(b, '"'), s...)
-		return append(b, '"')
+// Members adds the members of an object.
+func (w *Writer) Members(o Object) {
+	for _, m := range o.members {
+		w.Value(m.Key, m.Value)
 	}
-	b, _ = jsontext.AppendQuote(b, s)
-	return b
 }
 
-// IsPlain reports whether a JSON string contains each character unescaped.
-func IsPlain(s string) bool {
-	for i := range len(s) {
-		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
-			return false
-		}
+// Object adds a member unless the object has none.
+func (w *Writer) Object(key string, o Object) {
+	if len(o.members) > 0 {
+		w.Key(key)
+		w.B = o.AppendTo(w.B)
 	}
-	return true
 }
 
 // Take removes key and decodes its value. No copy of the object may share its members.
@@ -293,15 +285,4 @@ func (o *Object) SetTexts(texts map[string]string) error {
 		}
 	}
 	return nil
-}
-
-// Compact removes insignificant white space, which metadata.json has and a log has not.
-func Compact(v json.RawMessage) json.RawMessage {
-	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
-		return v
-	}
-	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
-		return c
-	}
-	return v
 }

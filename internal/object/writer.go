@@ -1,13 +1,39 @@
 package object
 
 import (
+	"bytes"
 	"encoding/hex"
 	"encoding/json"
 	"strconv"
 	"time"
 
+	"github.com/ctxdir/ctxdir/internal/message"
+	"github.com/go-json-experiment/json/jsontext"
 	"github.com/google/uuid"
 )
+
+// Quoted returns a JSON string. Invalid UTF-8 is replaced.
+func Quoted(s string) json.RawMessage { return appendQuoted(make([]byte, 0, len(s)+2), s) }
+
+// appendQuoted appends a JSON string. Invalid UTF-8 is replaced.
+func appendQuoted(b []byte, s string) []byte {
+	if IsPlain(s) {
+		b = append(append(b, '"'), s...)
+		return append(b, '"')
+	}
+	b, _ = jsontext.AppendQuote(b, s)
+	return b
+}
+
+// IsPlain reports whether a JSON string contains each character unescaped.
+func IsPlain(s string) bool {
+	for i := range len(s) {
+		if c := s[i]; c < ' ' || c > '~' || c == '"' || c == '\\' {
+			return false
+		}
+	}
+	return true
+}
 
 // Writer appends JSON to b, without white space. Metadata is written with each commit that changes it.
 type Writer struct{ B []byte }
@@ -68,25 +94,10 @@ func (w *Writer) Number(key string, n int64) {
 	w.B = strconv.AppendInt(w.B, n, 10)
 }
 
-// Members adds the members of an object.
-func (w *Writer) Members(o Object) {
-	for _, m := range o.members {
-		w.Value(m.Key, m.Value)
-	}
-}
-
 // Optional adds a member unless its text is empty.
 func (w *Writer) Optional(key, s string) {
 	if s != "" {
 		w.Text(key, s)
-	}
-}
-
-// Object adds a member unless the object has none.
-func (w *Writer) Object(key string, o Object) {
-	if len(o.members) > 0 {
-		w.Key(key)
-		w.B = o.AppendTo(w.B)
 	}
 }
 
@@ -103,4 +114,15 @@ func WriteArray[T any](w *Writer, key string, elements []T, write func(T, *Write
 		w.End()
 	}
 	w.B = append(w.B, ']')
+}
+
+// Compact removes insignificant white space, which metadata.json has and a log has not.
+func Compact(v json.RawMessage) json.RawMessage {
+	if isText := len(v) > 1 && v[0] == '"' && v[len(v)-1] == '"'; isText || !bytes.ContainsAny(v, " \t\r\n") {
+		return v
+	}
+	if c, err := jsontext.AppendFormat(nil, v, message.Verbatim...); err == nil && v != nil {
+		return c
+	}
+	return v
 }

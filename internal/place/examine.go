@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/plain"
@@ -33,6 +34,17 @@ func Examine(path string, contexts int) ([]Finding, error) {
 	}
 	found = append(found, Try(staging)...)
 	return append(found, lockFindings(filepath.Join(path, "locks"), facts.Device)...), nil
+}
+
+// Findings judges the facts for a store with this many contexts.
+func (f Facts) Findings(contexts int) []Finding {
+	if f.System != "linux" {
+		return []Finding{{
+			Kind: KindSystem, Severity: Info,
+			Detail: "the promise about power cuts covers Linux only; file system, mount options, space and limits cannot be checked on " + f.System,
+		}}
+	}
+	return slices.Concat(f.fileSystem(), f.mount(), f.space(), f.inodes(), f.openFiles(), f.watches(contexts))
 }
 
 // lockFindings lists the holders of locks. Lock files without a holder are normal: they are never removed.

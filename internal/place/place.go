@@ -5,8 +5,6 @@
 // syncs, locks and file times, and checks the results.
 package place
 
-import "slices"
-
 // Severity rates a finding.
 type Severity string
 
@@ -63,15 +61,4 @@ type Facts struct {
 	OpenFiles  uint64 // limit of a process
 	Watches    uint64 // inotify's limit for all processes of a user
 	Instances  uint64 // likewise
-}
-
-// Findings judges the facts for a store with this many contexts.
-func (f Facts) Findings(contexts int) []Finding {
-	if f.System != "linux" {
-		return []Finding{{
-			Kind: KindSystem, Severity: Info,
-			Detail: "the promise about power cuts covers Linux only; file system, mount options, space and limits cannot be checked on " + f.System,
-		}}
-	}
-	return slices.Concat(f.fileSystem(), f.mount(), f.space(), f.inodes(), f.openFiles(), f.watches(contexts))
 }

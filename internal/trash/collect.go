@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io/fs"
 	"iter"
-	"math/rand/v2"
 	"slices"
 	"strings"
 	"time"
@@ -20,24 +19,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
-
-// CollectResult is something that a collection moved to the trash, or purged from it.
-type CollectResult struct {
-	engine.TrashItem
-	Purged bool // it was in the trash, and is gone for good
-}
-
-// CollectOptions configures a collection.
-type CollectOptions struct {
-	Contexts []uuid.UUID   // only these and their trash; empty: all contexts, the store's trash and blobs
-	Grace    time.Duration // how long something stays in the trash; negative for the store's setting, or else [DefaultGrace]
-	DryRun   bool          // report what would be done, and change nothing
-	// Archived receives what was archived in each context, as the settings of the store say; may be nil.
-	Archived func(archiving.Result)
-	Report   func(CollectResult) // receives what [CollectIfDue] did; may be nil
-
-	limit int64 // of [engine.Context.ArchiveOld]
-}
 
 // Collect purges what was removed longer ago than the grace period: removed lines, in their place, and the content of
 // trash folders. It sweeps blobs: see [Sweep]. It archives messages as the settings of the store say. It seals contexts
@@ -191,23 +172,6 @@ func collect(
 		return nil
 	}
 	return err
-}
-
-// contexts returns the contexts to collect in. A collection of all contexts that runs out of time begins with other ones
-// the next time.
-func (o *CollectOptions) contexts(s *engine.Store) ([]uuid.UUID, error) {
-	if len(o.Contexts) > 0 {
-		return o.Contexts, nil
-	}
-	var all []uuid.UUID
-	for id, err := range s.IDs() {
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, id)
-	}
-	rand.Shuffle(len(all), func(i, j int) { all[i], all[j] = all[j], all[i] })
-	return all, nil
 }
 
 // collector is the state of one collection.
@@ -365,6 +329,30 @@ func (x *collector) trash(ctx context.Context, fsys vfs.FS, in uuid.UUID, c *eng
 		unread = c.ReferencesInTrash(entries, x.marks.Mark)
 	}
 	return unread, ctx.Err() == nil
+}
+
+// finish removes the payloads of what was purged. A collection that ran out of time leaves them to the next one.
+func (x *collector) finish(ctx context.Context) (more bool) {
+	if x.o.DryRun || ctx.Err() != nil {
+		return ctx.Err() == nil
+	}
+	if x.marks != nil && x.marks.Unread != nil { // the sweep says what could not be read
+		if err := x.gone.clean(); err != nil {
+			return x.report(CollectResult{}, err)
+		}
+		return true
+	}
+	blobs, err := x.gone.finish(ctx, x.marks)
+	for _, t := range blobs {
+		if !x.report(CollectResult{t, true}, nil) {
+			return false
+		}
+	}
+	if err != nil && ctx.Err() == nil {
+		failed := CollectResult{TrashItem: engine.TrashItem{Path: blob.Folder}}
+		return x.report(failed, engine.Wrap(engine.Error{Op: "purge payloads in", Path: blob.Folder}, err))
+	}
+	return ctx.Err() == nil
 }
 
 // sealDelay is the time without a write before a collection seals what logs have: small contexts do so at no other time.

@@ -12,6 +12,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/collected"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 )
 
@@ -85,14 +86,6 @@ func Purge(ctx context.Context, s *engine.Store, items []uuid.UUID, older time.D
 			return !stopped
 		})
 	}
-}
-
-// lockCollection takes [engine.CollectionLock] in a store that can be written.
-func lockCollection(ctx context.Context, s *engine.Store) (release func(), err error) {
-	if s.ReadOnly {
-		return nil, engine.ErrReadOnly
-	}
-	return s.LockCollection(ctx)
 }
 
 // purgeItems purges the selected items, except removed lines, which it returns.
@@ -244,26 +237,40 @@ func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) erro
 	return err
 }
 
-// finish removes the payloads of what was purged. A collection that ran out of time leaves them to the next one.
-func (x *collector) finish(ctx context.Context) (more bool) {
-	if x.o.DryRun || ctx.Err() != nil {
-		return ctx.Err() == nil
-	}
-	if x.marks != nil && x.marks.Unread != nil { // the sweep says what could not be read
-		if err := x.gone.clean(); err != nil {
-			return x.report(CollectResult{}, err)
-		}
-		return true
-	}
-	blobs, err := x.gone.finish(ctx, x.marks)
-	for _, t := range blobs {
-		if !x.report(CollectResult{t, true}, nil) {
-			return false
+// purgeContext purges a context in the store's trash.
+//
+// Crash order: the summaries lose the context first. erasing.json in the item names the payloads and is durable before
+// the item is removed. It goes when the payloads are gone. If it cannot be written, since the disk is full, a sweep finds
+// the payloads.
+func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) error {
+	if !x.trashes[uuid.Nil] { // once
+		if err := listing.Forget(x.s); err != nil {
+			return err
 		}
 	}
-	if err != nil && ctx.Err() == nil {
-		failed := CollectResult{TrashItem: engine.TrashItem{Path: blob.Folder}}
-		return x.report(failed, engine.Wrap(engine.Error{Op: "purge payloads in", Path: blob.Folder}, err))
+	x.trashes[uuid.Nil] = true
+	item, err := x.s.FS.Sub(t.Path)
+	if err != nil {
+		return err
 	}
-	return ctx.Err() == nil
+	n := ctxfolder.Erasing{}
+	err = x.eachReference(ctx, item, t.Item.Context, func(sum blob.Sum) {
+		x.refer(sum)
+		n.Blobs = append(n.Blobs, sum.String())
+	})
+	noted := false
+	if err == nil && len(n.Blobs) > 0 {
+		noted = ctxfolder.WriteErasing(item, n) == nil
+	}
+	if err = errors.Join(err, item.Close()); err != nil {
+		return err
+	}
+	if !noted {
+		return t.Purge()
+	}
+	rest, err := t.PurgeBut(ctxfolder.ErasingFile)
+	if err == nil {
+		x.rests = append(x.rests, rest) // else the next purge takes over what is left, with the note
+	}
+	return err
 }

@@ -191,3 +191,41 @@ func removeFolders(c *engine.Context, cut []ctxfolder.CutLine) error {
 	}
 	return err
 }
+
+// noteUnnamed gives lines that have neither a branch nor an entry among the removed lines such an entry: their grace
+// period begins. It returns them.
+func noteUnnamed(ctx context.Context, c *engine.Context, dryRun bool) (items []*trashItem, err error) {
+	m := c.Current().Clone()
+	found, err := addUnnamed(c, m)
+	if err != nil || len(found) == 0 {
+		return nil, err
+	}
+	if !dryRun {
+		err := c.Change(ctx, func(m *engine.Metadata) (err error) {
+			found, err = addUnnamed(c, m)
+			return err
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return removedLines(ctx, c, m, func(r *ctxfolder.Removed) bool { return found[r.Line] })
+}
+
+// addUnnamed adds the entries of noteUnnamed to the metadata.
+func addUnnamed(c *engine.Context, m *engine.Metadata) (found map[uuid.UUID]bool, err error) {
+	counts, _, err := c.Index.AllCounts()
+	if err != nil {
+		return nil, err
+	}
+	found = map[uuid.UUID]bool{}
+	for _, o := range branch.Orphans(m) {
+		if o.Gone || counts[o.Line.ID].End() > o.From {
+			found[o.Line.ID] = true
+			m.Removed = append(m.Removed, ctxfolder.Removed{
+				Branch: ctxfolder.Branch{Line: o.Line.ID}, At: c.RemovalTime(m), Why: branch.WhyUnnamed,
+			})
+		}
+	}
+	return found, nil
+}

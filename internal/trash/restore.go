@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io/fs"
 
+	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/blob"
@@ -98,6 +99,19 @@ func restoreItem(ctx context.Context, s *engine.Store, t *trashItem) (r RestoreR
 		return r, err
 	}
 	return r, t.Purge()
+}
+
+// restoreInPlace gives a removed line its former name again, or a similar one.
+//
+// Crash order: one commit. Nothing moves.
+func restoreInPlace(ctx context.Context, c *engine.Context, t *trashItem, r *RestoreResult) error {
+	err := c.Change(ctx, func(m *engine.Metadata) (err error) {
+		r.Branch, err = branch.Name(m, t.ID, t.Item.Name)
+		return err
+	})
+	r.Path, r.Bytes = c.Dir.ID.String()+"/"+t.Path, t.bytes
+	r.First, r.Messages = t.line.First, t.line.End-t.line.First
+	return err
 }
 
 // isObsolete reports whether a file in an item is useless after the restore.

@@ -11,25 +11,7 @@ import (
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
 )
-
-// resume takes over what an interrupted purge left to do in a context's folder. An interrupted erase is left alone: it has to
-// be repeated. Its note can have the lines of a purge that came after it.
-func (x *removal) resume(fsys vfs.FS, id uuid.UUID) error {
-	n, err := ctxfolder.ReadErasing(fsys)
-	if errors.Is(err, fs.ErrNotExist) || err == nil && len(n.Messages) > 0 && len(n.Cut) == 0 {
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	r := x.in(id)
-	r.due, r.cut, r.versions, r.metadata = true, n.Cut, true, true
-	x.lost[id] = true
-	x.referAll(n)
-	return nil
-}
 
 // FinishPurge does what an interrupted purge left to do in a context, but for payloads: the note names these. It is for an
 // erase, which writes a note of its own. The caller holds [engine.CollectionLock].

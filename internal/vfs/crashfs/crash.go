@@ -121,9 +121,6 @@ func (d *disk) survivors(c Choice) map[*nameOp]bool {
 	return take
 }
 
-// bias is the probability that a change survives. Mostly lost and mostly kept find other bugs than a fair coin.
-func bias(r *rand.Rand) float64 { return []float64{0.1, 0.5, 0.5, 0.9}[r.IntN(4)] }
-
 func (n *inode) timeAfter(c Choice) time.Time {
 	switch c.mode {
 	case modeLose:

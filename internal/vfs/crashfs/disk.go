@@ -1,6 +1,7 @@
 package crashfs
 
 import (
+	"slices"
 	"sync"
 	"time"
 )
@@ -103,4 +104,110 @@ func (d *disk) ask(op Op) error {
 	d.mu.Unlock()
 	defer d.mu.Lock()
 	return hook(op)
+}
+
+// FS is a folder of an instance: its root, or a result of Sub. Its methods beyond those of [vfs.FS] act on the whole
+// instance. All are safe for concurrent use.
+type FS struct {
+	d      *disk
+	root   *inode
+	closed bool   // guarded by d.mu
+	failed uint64 // its cursor in the disk's failures; guarded by d.mu
+	fails  uint64 // calls of SyncAll that failed; guarded by d.mu
+}
+
+// slot is a name in a folder.
+type slot struct {
+	dir  *inode
+	name string
+}
+
+// effect makes a name lead to node, or to nothing.
+type effect struct {
+	slot
+	node *inode
+}
+
+// nameOp is an unsynced change of names. Its effects survive together or not at all.
+type nameOp struct {
+	op      int
+	effects []effect
+	after   []*nameOp // changes that must survive with this one; all are older
+	// guard lists further changes that must survive if moved has had a durable name. Without them the file would have
+	// lost that name and not have the new one.
+	moved *inode
+	guard []*nameOp
+}
+
+func (n *nameOp) needs() []*nameOp {
+	if n.moved != nil && n.moved.named {
+		return append(slices.Clip(n.after), n.guard...)
+	}
+	return n.after
+}
+
+// inode is a file or folder: the volatile state, the durable state, and the changes between.
+type inode struct {
+	ino   uint64
+	dir   bool
+	links int
+	up    *inode // the folder of its last link, for paths in messages
+	name  string
+	named bool // it has had a durable name
+
+	mtime  time.Time
+	mtimes []time.Time // the durable one, then those since
+
+	// Files.
+	now  content
+	base content
+	log  []change
+	lock lockState
+
+	hollow extent // blocks without data for the file system: their first write failed
+
+	failed failures
+
+	// Folders.
+	entries map[string]*inode
+	kept    map[string]*inode // durable entries
+}
+
+// extent is the part of a file from one offset to another.
+type extent struct{ from, to int64 }
+
+type changeState uint8
+
+// change is a write (data not nil) or a truncation to size.
+type change struct {
+	op    int
+	state changeState
+	off   int64
+	data  []byte
+	size  int64
+
+	hollow bool // it is to a hollow block, so that no sync makes it durable
+}
+
+// failures records the write failures of a file or a disk as Linux does (errseq_t). Each descriptor has a cursor and
+// reports the failures since that cursor, once.
+type failures struct {
+	n    uint64
+	told bool // a descriptor has reported the last failure
+}
+
+// lockState lists the holders of the lock on a file.
+type lockState struct {
+	excl   *lock
+	shared map[*lock]bool
+	freed  chan struct{} // closed and renewed at each release
+}
+
+// lock is a flock. It locks the file it opens, so a file removed and created again is another lock.
+type lock struct {
+	f    *FS
+	name string
+	held *inode // guarded by f.d.mu
+
+	tenure uint64
 }

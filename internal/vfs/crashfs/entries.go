@@ -147,15 +147,6 @@ func (f *FS) SyncDir(name string) error {
 	return pathError("syncdir", name, err)
 }
 
-// syncDir leaves the names alone if the operation is the interrupted one: Crash decides.
-func (d *disk) syncDir(n *inode, op Op) {
-	if op.Index == d.cutAt {
-		return
-	}
-	d.settleNames(d.within(func(dir *inode) bool { return dir == n }, op.Index))
-	n.settleTime()
-}
-
 // SyncAll makes everything below durable, names included, and nothing else. The real syncfs would do more.
 func (f *FS) SyncAll() error {
 	err := f.d.run(func() Op { return Op{Kind: KindSyncAll, Path: f.full(".")} }, func(op Op, fault error) error {

@@ -2,41 +2,6 @@ package crashfs
 
 import "syscall"
 
-// failures records the write failures of a file or a disk as Linux does (errseq_t). Each descriptor has a cursor and
-// reports the failures since that cursor, once.
-type failures struct {
-	n    uint64
-	told bool // a descriptor has reported the last failure
-}
-
-func (e *failures) add() { e.n, e.told = e.n+1, false }
-
-// cursor returns the cursor of a new descriptor. It reports the last failure only if no descriptor did.
-func (e *failures) cursor() uint64 {
-	if e.n > 0 && !e.told {
-		return e.n - 1
-	}
-	return e.n
-}
-
-// since advances a cursor and returns an error if there was a failure after it.
-func (e *failures) since(cursor *uint64) error {
-	if *cursor == e.n {
-		return nil
-	}
-	*cursor, e.told = e.n, true
-	return syscall.EIO
-}
-
-// fail marks the data written to a file before operation op clean.
-func (d *disk) fail(n *inode, op int) {
-	if n.mark(op, lost) {
-		n.dig()
-		n.failed.add()
-		d.failed.add()
-	}
-}
-
 // FailWriteback makes the system's write-back of a file fail: its data is lost, and the next sync reports the failure.
 func (f *FS) FailWriteback(name string) error {
 	f.d.mu.Lock()

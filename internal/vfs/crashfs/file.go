@@ -199,6 +199,24 @@ func (d *disk) syncFile(n *inode, op Op, fault error) {
 	}
 }
 
+// fail marks the data written to a file before operation op clean.
+func (d *disk) fail(n *inode, op int) {
+	if n.mark(op, lost) {
+		n.dig()
+		n.failed.add()
+		d.failed.add()
+	}
+}
+
+// syncDir leaves the names alone if the operation is the interrupted one: Crash decides.
+func (d *disk) syncDir(n *inode, op Op) {
+	if op.Index == d.cutAt {
+		return
+	}
+	d.settleNames(d.within(func(dir *inode) bool { return dir == n }, op.Index))
+	n.settleTime()
+}
+
 func (h *file) Stat() (info fs.FileInfo, err error) {
 	err = h.run("stat", Op{Kind: KindStat}, func(_ Op, fault error) error {
 		if fault == nil {

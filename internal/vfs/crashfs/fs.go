@@ -14,16 +14,6 @@ import (
 
 var _ vfs.FS = (*FS)(nil)
 
-// FS is a folder of an instance: its root, or a result of Sub. Its methods beyond those of [vfs.FS] act on the whole
-// instance. All are safe for concurrent use.
-type FS struct {
-	d      *disk
-	root   *inode
-	closed bool   // guarded by d.mu
-	failed uint64 // its cursor in the disk's failures; guarded by d.mu
-	fails  uint64 // calls of SyncAll that failed; guarded by d.mu
-}
-
 // New returns an empty instance.
 func New() *FS {
 	d := &disk{dev: new(device), last: map[slot]*nameOp{}, off: make(chan struct{})}
@@ -38,6 +28,57 @@ func (f *FS) SetClock(now func() time.Time) {
 	f.d.mu.Lock()
 	defer f.d.mu.Unlock()
 	f.d.clock = now
+}
+
+// Ops returns the numbered operations so far.
+func (f *FS) Ops() []Op {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return slices.Clone(f.d.log)
+}
+
+// CutAt cuts the power at the k-th operation, counted from New or Crash. That operation takes effect as far as a crash
+// allows, and returns [ErrPowerCut]. A k that has passed cuts at once; 0 cancels the cut.
+func (f *FS) CutAt(k int) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.cutAt = k
+	if k > 0 && k <= len(f.d.log) {
+		f.d.powerOff()
+	}
+}
+
+// Cut cuts the power now.
+func (f *FS) Cut() {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.powerOff()
+}
+
+// PowerCut reports whether the power has failed.
+func (f *FS) PowerCut() bool {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	return f.d.dead
+}
+
+// Fail sets a hook that runs before every call takes effect. If it returns an error, the call fails with that error and
+// without effect, except for [ShortWrite] and failed syncs. The hook may block, call into the FS (which runs the hook
+// again), or take a Crash, which sees the state before the operation. nil removes the hook.
+func (f *FS) Fail(hook func(Op) error) {
+	f.d.mu.Lock()
+	defer f.d.mu.Unlock()
+	f.d.hook = hook
+}
+
+// FailAt makes the k-th operation fail with err. It replaces the hook.
+func (f *FS) FailAt(k int, err error) {
+	f.Fail(func(o Op) error {
+		if o.Index == k {
+			return err
+		}
+		return nil
+	})
 }
 
 // find is walk for an FS that may be closed.

@@ -2,57 +2,15 @@ package crashfs
 
 import (
 	"slices"
+	"syscall"
 	"time"
 )
-
-// inode is a file or folder: the volatile state, the durable state, and the changes between.
-type inode struct {
-	ino   uint64
-	dir   bool
-	links int
-	up    *inode // the folder of its last link, for paths in messages
-	name  string
-	named bool // it has had a durable name
-
-	mtime  time.Time
-	mtimes []time.Time // the durable one, then those since
-
-	// Files.
-	now  content
-	base content
-	log  []change
-	lock lockState
-
-	hollow extent // blocks without data for the file system: their first write failed
-
-	failed failures
-
-	// Folders.
-	entries map[string]*inode
-	kept    map[string]*inode // durable entries
-}
-
-// extent is the part of a file from one offset to another.
-type extent struct{ from, to int64 }
-
-type changeState uint8
 
 const (
 	pending changeState = iota
 	synced              // durable; still listed because a lost change is before it
 	lost                // marked clean by a failed sync
 )
-
-// change is a write (data not nil) or a truncation to size.
-type change struct {
-	op    int
-	state changeState
-	off   int64
-	data  []byte
-	size  int64
-
-	hollow bool // it is to a hollow block, so that no sync makes it durable
-}
 
 func (c *change) apply(to *content) {
 	if c.data != nil {
@@ -131,3 +89,22 @@ func (n *inode) settleTime() { n.mtimes = []time.Time{n.mtime} }
 
 // dirty reports whether a crash may change the content.
 func (n *inode) dirty() bool { return len(n.log) > 0 }
+
+func (e *failures) add() { e.n, e.told = e.n+1, false }
+
+// cursor returns the cursor of a new descriptor. It reports the last failure only if no descriptor did.
+func (e *failures) cursor() uint64 {
+	if e.n > 0 && !e.told {
+		return e.n - 1
+	}
+	return e.n
+}
+
+// since advances a cursor and returns an error if there was a failure after it.
+func (e *failures) since(cursor *uint64) error {
+	if *cursor == e.n {
+		return nil
+	}
+	*cursor, e.told = e.n, true
+	return syscall.EIO
+}

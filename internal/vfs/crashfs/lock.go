@@ -8,22 +8,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
-// lockState lists the holders of the lock on a file.
-type lockState struct {
-	excl   *lock
-	shared map[*lock]bool
-	freed  chan struct{} // closed and renewed at each release
-}
-
-// lock is a flock. It locks the file it opens, so a file removed and created again is another lock.
-type lock struct {
-	f    *FS
-	name string
-	held *inode // guarded by f.d.mu
-
-	tenure uint64
-}
-
 // Lock returns a lock on name. The first acquisition creates the file, which is an operation. Locks exclude each other
 // within the instance. In the results of Crash and Clone all are free.
 func (f *FS) Lock(name string) vfs.Lock {

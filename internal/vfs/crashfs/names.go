@@ -2,36 +2,6 @@ package crashfs
 
 import "slices"
 
-// slot is a name in a folder.
-type slot struct {
-	dir  *inode
-	name string
-}
-
-// effect makes a name lead to node, or to nothing.
-type effect struct {
-	slot
-	node *inode
-}
-
-// nameOp is an unsynced change of names. Its effects survive together or not at all.
-type nameOp struct {
-	op      int
-	effects []effect
-	after   []*nameOp // changes that must survive with this one; all are older
-	// guard lists further changes that must survive if moved has had a durable name. Without them the file would have
-	// lost that name and not have the new one.
-	moved *inode
-	guard []*nameOp
-}
-
-func (n *nameOp) needs() []*nameOp {
-	if n.moved != nil && n.moved.named {
-		return append(slices.Clip(n.after), n.guard...)
-	}
-	return n.after
-}
-
 // change performs effects on the volatile names and lists them.
 func (d *disk) change(n *nameOp) *nameOp {
 	t := d.now()

@@ -3,7 +3,6 @@ package crashfs
 import (
 	"errors"
 	"fmt"
-	"slices"
 )
 
 // ErrPowerCut is returned by the operation at which the power fails and by every call after it.
@@ -81,54 +80,3 @@ type ShortWrite struct {
 
 func (s *ShortWrite) Error() string { return fmt.Sprintf("short write of %d bytes: %v", s.N, s.Err) }
 func (s *ShortWrite) Unwrap() error { return s.Err }
-
-// Ops returns the numbered operations so far.
-func (f *FS) Ops() []Op {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	return slices.Clone(f.d.log)
-}
-
-// CutAt cuts the power at the k-th operation, counted from New or Crash. That operation takes effect as far as a crash
-// allows, and returns [ErrPowerCut]. A k that has passed cuts at once; 0 cancels the cut.
-func (f *FS) CutAt(k int) {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	f.d.cutAt = k
-	if k > 0 && k <= len(f.d.log) {
-		f.d.powerOff()
-	}
-}
-
-// Cut cuts the power now.
-func (f *FS) Cut() {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	f.d.powerOff()
-}
-
-// PowerCut reports whether the power has failed.
-func (f *FS) PowerCut() bool {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	return f.d.dead
-}
-
-// Fail sets a hook that runs before every call takes effect. If it returns an error, the call fails with that error and
-// without effect, except for [ShortWrite] and failed syncs. The hook may block, call into the FS (which runs the hook
-// again), or take a Crash, which sees the state before the operation. nil removes the hook.
-func (f *FS) Fail(hook func(Op) error) {
-	f.d.mu.Lock()
-	defer f.d.mu.Unlock()
-	f.d.hook = hook
-}
-
-// FailAt makes the k-th operation fail with err. It replaces the hook.
-func (f *FS) FailAt(k int, err error) {
-	f.Fail(func(o Op) error {
-		if o.Index == k {
-			return err
-		}
-		return nil
-	})
-}

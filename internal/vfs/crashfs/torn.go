@@ -1,8 +1,6 @@
 package crashfs
 
-import (
-	"math/rand/v2"
-)
+import "math/rand/v2"
 
 // torn builds the possible content of a file after a power cut, change by change.
 type torn struct {
@@ -136,3 +134,6 @@ func sectors(c *change) func(yield func(lo, hi int64) bool) {
 		}
 	}
 }
+
+// bias is the probability that a change survives. Mostly lost and mostly kept find other bugs than a fair coin.
+func bias(r *rand.Rand) float64 { return []float64{0.1, 0.5, 0.5, 0.9}[r.IntN(4)] }

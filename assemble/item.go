@@ -1,25 +1,16 @@
-// Package assemble chooses what a model should see of a store: the newest messages of a conversation, the files that it
-// names, and the passages that answer a query, within a budget of tokens. Each item says where it comes from.
-//
-//	a, err := assemble.Build(ctx, store, assemble.Request{Context: id, Query: "which port does staging use", MaxTokens: 4000})
-//	fmt.Print(a.Text)
-//
-// The text never has more tokens than the budget, in any [Format]. The same store and request give the same bytes.
-//
-// Its API may change with any minor version; CHANGELOG.md says how.
 package assemble
 
 import (
 	"cmp"
 	"context"
-	"errors"
-	"fmt"
+	"slices"
 	"sync/atomic"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/compress"
 	"github.com/ctxdir/ctxdir/internal/answers"
+	"github.com/ctxdir/ctxdir/reference"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
@@ -44,6 +35,9 @@ type Request struct {
 	Compression string
 	Endpoint    *compress.Endpoint `json:"-"` // for a mode other than local
 }
+
+// Format is the form of the assembled text.
+type Format string
 
 // Weights say what counts how much. System to Summary are the parts of the budget that items get at most, and passages
 // get the rest.
@@ -124,6 +118,22 @@ type Item struct {
 	order    int // of the passage in the message
 }
 
+// Source is a message from which a summary was made.
+type Source struct {
+	Context  uuid.UUID
+	Branch   string
+	Position int64
+	ID       uuid.UUID
+}
+
+// section is a part of a message, in plain text.
+type section struct {
+	text   string
+	work   bool // a thought, a call or a result
+	result bool // of a tool
+	prose  bool // what a person or a model says
+}
+
 // LeftOut says what did not come into the text.
 type LeftOut struct {
 	Kind    Kind
@@ -144,64 +154,6 @@ type Assembly struct {
 	LeftOut    []LeftOut
 	Behind     int64 // commits that the index does not have
 	RemoteErr  error // why a summary of the mode hybrid was made here
-}
-
-// Build assembles a text. It brings the search index up to date first: of the context, or of the store with All. An
-// earlier assembly for the same request is used again if nothing that it was made from has changed.
-func Build(ctx context.Context, s *ctxdir.Store, r Request) (*Assembly, error) {
-	settings, err := s.Settings()
-	if err != nil {
-		return nil, err
-	}
-	if r.MaxTokens == 0 {
-		r.MaxTokens = int(cmp.Or(settings.MaxTokens, ctxdir.DefaultMaxTokens))
-	}
-	if r.MaxTokens < 0 {
-		return nil, fmt.Errorf("%w: the budget of %d tokens is negative", ctxdir.ErrInvalid, r.MaxTokens)
-	}
-	if r.Weights == nil {
-		r.Weights = &DefaultWeights
-	}
-	if r.Tokens == nil {
-		r.Tokens = O200k()
-	}
-	if !r.Format.isValid() {
-		return nil, fmt.Errorf("%w: unknown format %q", ctxdir.ErrInvalid, r.Format)
-	}
-	if _, err := compress.New(r.Compression, r.Endpoint, nil); err != nil {
-		return nil, fmt.Errorf("%w: %w", ctxdir.ErrInvalid, err)
-	}
-	b := &builder{ctx: ctx, store: s, r: &r, x: r.Index, seen: map[uint64]bool{}, shown: map[address]bool{}, cutter: search.NewTermCutter()}
-	b.drawn = map[uuid.UUID][]source{}
-	if b.x == nil {
-		x, err := search.Open(ctx, s)
-		if err != nil {
-			return nil, err
-		}
-		defer x.Close() //nolint:errcheck // it was only read
-		b.x = x
-	}
-	a, err := b.recall(settings.CacheSize)
-	defer b.cache.Close()
-	if a != nil || err != nil {
-		return a, err
-	}
-	go r.Tokens.Count("") // it takes a while to start
-	if r.Context == uuid.Nil {
-		err = b.each(b.rank, b.addGiven, b.addPassages)
-	} else {
-		err = s.Use(ctx, r.Context, func(c *ctxdir.Context) error {
-			b.c = c
-			return b.build()
-		})
-	}
-	if err != nil {
-		return nil, err
-	}
-	if a, err = b.fit(); err == nil {
-		b.keep(a)
-	}
-	return a, err
 }
 
 // builder builds one assembly.
@@ -233,41 +185,22 @@ type builder struct {
 	unread         atomic.Bool // a payload of a message is missing
 }
 
+// located is a reference of a message.
+type located struct {
+	ref  reference.Ref
+	from Item
+}
+
+// source is a message that the assembly is made from.
+type source struct {
+	line uuid.UUID
+	answers.Message
+}
+
 // address is the place of a message.
 type address struct {
 	context, line uuid.UUID
 	position      int64
-}
-
-func (b *builder) build() (err error) {
-	b.title = b.c.Metadata().Title
-	if b.branch = b.c.Active(); b.r.Branch != "" {
-		if b.branch, err = b.c.Branch(b.r.Branch); err != nil {
-			return err
-		}
-	}
-	defer b.endDrawing(b.c)
-	return b.each(b.rank, b.addGiven, b.addMoments, b.addNewest, b.addFiles, b.addPassages, b.addReferences, b.fill)
-}
-
-// each takes steps until one fails.
-func (b *builder) each(steps ...func() error) error {
-	for _, step := range steps {
-		if err := step(); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// update brings the index up to date.
-func (b *builder) update() error {
-	if b.isOne() {
-		return b.x.UpdateContext(b.ctx, b.r.Context)
-	}
-	done, err := b.x.Update(b.ctx, search.UpdateOptions{})
-	b.behind = done.Behind
-	return errors.Join(err, b.ctx.Err())
 }
 
 // isOne reports whether passages come from one context.
@@ -276,5 +209,59 @@ func (b *builder) isOne() bool { return !b.r.All && b.r.Context != uuid.Nil }
 // budget is a share of the budget, in tokens.
 func (b *builder) budget(share float64) int { return int(float64(b.r.MaxTokens) * share) }
 
-// count returns the tokens of an item in the text.
-func (b *builder) count(it *Item) int { return b.r.Tokens.Count(b.r.Format.piece(it)) }
+// merge returns the passages in the order of the text: by context and branch, the best first, then by position.
+// Passages of one message are one item.
+func merge(chosen []Item) (all []Item) {
+	type group struct {
+		context uuid.UUID
+		branch  string
+	}
+	rank := map[group]int{}
+	for i := range chosen {
+		g := group{chosen[i].Context, chosen[i].Branch}
+		if _, ok := rank[g]; !ok {
+			rank[g] = len(rank)
+		}
+	}
+	sorted := slices.Clone(chosen)
+	slices.SortStableFunc(sorted, func(x, y Item) int {
+		return cmp.Or(cmp.Compare(rank[group{x.Context, x.Branch}], rank[group{y.Context, y.Branch}]),
+			cmp.Compare(x.Position, y.Position), cmp.Compare(x.order, y.order))
+	})
+	for i := range sorted {
+		it := &sorted[i]
+		if len(all) == 0 || all[len(all)-1].ID != it.ID || all[len(all)-1].Branch != it.Branch {
+			all = append(all, *it)
+			continue
+		}
+		last := &all[len(all)-1]
+		between := "\n"
+		if it.order != last.order+1 {
+			between = "\n[…]\n"
+		}
+		if it.Score > last.Score {
+			last.Score, last.Why = it.Score, it.Why
+		}
+		last.Text += between + it.Text
+		last.Tokens += it.Tokens
+		last.order = it.order
+	}
+	return all
+}
+
+// leaveOut notes that an item is not in the text.
+func (b *builder) leaveOut(it *Item, reason string) {
+	if !b.r.Explain {
+		return
+	}
+	at := slices.IndexFunc(b.left, func(l LeftOut) bool { return l.Kind == it.Kind && l.Reason == reason })
+	if at < 0 {
+		at = len(b.left)
+		b.left = append(b.left, LeftOut{Kind: it.Kind, Reason: reason})
+	}
+	l := &b.left[at]
+	if l.Items++; l.Example == nil || it.Score > l.Best {
+		example := *it
+		l.Best, l.Example = it.Score, &example
+	}
+}

@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/ctxdir/ctxdir/internal/object"
 	"github.com/google/uuid"
 )
@@ -123,4 +125,98 @@ func (m *Metadata) Encode() ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrMetadata, b.Len(), MaxMetadata)
 	}
 	return b.Bytes(), nil
+}
+
+// RawMetadata encodes metadata for a journal.
+func RawMetadata(m *Metadata) json.RawMessage {
+	raw, _ := m.MarshalJSON() // never fails
+	return raw
+}
+
+// ParseMetadata parses metadata.json. It checks what the rest of the program relies on: the version, that every branch
+// has a line, that bases and parents are consistent, and that no folder escapes messages/. Its errors wrap ErrMetadata
+// or ErrVersion.
+func ParseMetadata(b []byte) (*Metadata, error) {
+	var o Object
+	if err := o.UnmarshalJSON(message.Text(b)); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	var version string
+	if err := o.Take("ctxdir", &version); err != nil || version != metadataVersion {
+		if kind, _, _ := strings.Cut(version, "/"); kind != "context" {
+			return nil, fmt.Errorf("%w: %q is not a format version", ErrMetadata, version)
+		}
+		return nil, fmt.Errorf("%w: metadata.json has version %q, expected %q", ErrVersion, version, metadataVersion)
+	}
+	m := &Metadata{}
+	if sum := o.Get(checkMember); sum != nil {
+		o.Set(checkMember, nil)
+		m.check = string(sum) == checkOf(b[:max(bytes.LastIndex(b, []byte(`"`+checkMember+`"`)), 0)])
+	}
+	if raw := o.Get(sumsMember); raw != nil {
+		o.Set(sumsMember, nil)
+		if raw[0] == '{' {
+			m.sums = &Object{}
+			_ = m.sums.Parse(raw) // a part of the object that was parsed
+		}
+	}
+	read, err := parseMembers(o)
+	if err == nil {
+		read.check, read.sums = m.check, m.sums
+		err = read.validate()
+	}
+	if err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrMetadata, err)
+	}
+	return read, nil
+}
+
+// parseMembers parses the members of the metadata, without checks. It takes members out of o.
+func parseMembers(o Object) (*Metadata, error) {
+	m := &Metadata{}
+	var branches, removed []Object
+	err := o.TakeAll(m.fields()...)
+	if err == nil {
+		err = o.TakeAll([]object.Field{
+			{Key: "branches", Into: &branches}, {Key: "lines", Into: (*lines)(&m.Lines)}, {Key: "removed", Into: &removed},
+		}...)
+	}
+	if err != nil {
+		return nil, err
+	}
+	m.Extra = o
+	for i, o := range removed {
+		r, err := removedOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("removed line %d: %w", i, err)
+		}
+		m.Removed = append(m.Removed, r)
+	}
+	for i, o := range branches {
+		b, err := branchOf(o)
+		if err != nil {
+			return nil, fmt.Errorf("branch %d: %w", i, err)
+		}
+		m.Branches = append(m.Branches, b)
+	}
+	return m, nil
+}
+
+// branchOf takes the branch out of an object.
+func branchOf(o Object) (b Branch, err error) {
+	err = o.TakeAll([]object.Field{
+		{Key: "name", Into: &b.Name}, {Key: "line", Into: &b.Line}, {Key: "system_prompt", Into: &b.SystemPrompt},
+	}...)
+	b.Extra = o
+	return b, err
+}
+
+// removedOf takes the removed line out of an object.
+func removedOf(o Object) (r Removed, err error) {
+	var b Object
+	err = o.TakeAll([]object.Field{{Key: "branch", Into: &b}, {Key: "at", Into: &r.At}, {Key: "why", Into: &r.Why}}...)
+	if err == nil {
+		r.Branch, err = branchOf(b)
+	}
+	return r, err
 }

@@ -2,12 +2,33 @@ package listing
 
 import (
 	"slices"
+	"sync"
+	"time"
 
+	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/freshness"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // RowsPerRead is how many rows of the cache are written in the time in which one context is read, about.
 const RowsPerRead = 30
+
+// Lister lists the contexts of an open store. Several goroutines may use it. It keeps in memory what its last list read.
+type Lister struct {
+	s *engine.Store
+
+	mu      sync.Mutex
+	file    freshness.FileState // summaries.jsonl when it was read or written, without its time; zero for none
+	head    head
+	known   summaries
+	saved   bool                // known is what the file has
+	folder  freshness.FileState // the store's folder when entries was read
+	entries []engine.Entry      // ordered by id; nil if they have to be read again
+	seen    changesSeen
+}
+
+// New returns a Lister for a store. Each open store has one; close it before the store.
+func New(s *engine.Store) *Lister { return &Lister{s: s} }
 
 // read gives an examination the cache of the last list, or the file if that was replaced. seen is how much of ChangesFile
 // the cache takes into account.
@@ -20,6 +41,60 @@ func (l *Lister) read(x *examination) (seen changesSeen) {
 	}
 	x.known, x.saved, x.head = l.known, l.saved, l.head
 	return l.seen
+}
+
+// examine begins a list. Without options, it examines all contexts.
+func (l *Lister) examine(o *ListOptions) *examination {
+	began := time.Now()
+	x := &examination{o: o, seen: changesNow(l.s)} // before it looks at any context
+	changed, ok := changedSince(l.s, l.read(x), x.seen)
+	age := began.Sub(time.Unix(0, x.head.checked))
+	x.changed, x.checked = changed, x.head.checked
+	if o != nil {
+		x.labels = o.labelTexts()
+	}
+	if o == nil || !ok || age < 0 || age >= FullCheck {
+		x.all, x.checked = true, began.UnixNano()
+	}
+	return x
+}
+
+// listEntries returns the entries of the store's folder, ordered by id. It reads the folder if that changed since the
+// last list.
+func (l *Lister) listEntries(x *examination) (entries []engine.Entry, err error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	info, err := l.s.FS.Lstat(".")
+	if err != nil {
+		return nil, err
+	}
+	now := freshness.FileState{Number: vfs.Number(info), Size: info.Size(), At: info.ModTime().UnixNano()}
+	if l.entries != nil && l.folder == now {
+		return l.entries, nil
+	}
+	keep := !isAmbiguous(now.At)
+	if x.saved && x.head.folder == now && !x.all {
+		for _, r := range x.known {
+			entries = append(entries, engine.Entry{ID: r.id, Folder: true})
+		}
+	} else {
+		for e, err := range l.s.Entries() {
+			if err != nil {
+				return nil, err
+			}
+			keep = keep && e.Folder // a legacy context may need a look
+			entries = append(entries, e)
+		}
+		isKnown := func(e engine.Entry, r *cachedSummary) bool { return e.ID == r.id }
+		if keep && x.saved && slices.EqualFunc(entries, x.known, isKnown) {
+			x.folder = now
+		}
+	}
+	l.entries = nil
+	if keep && len(entries) <= maxListCache {
+		l.folder, l.entries = now, entries
+	}
+	return entries, nil
 }
 
 // keep keeps the rows of a list, and replaces the file if that is due.
