@@ -238,13 +238,10 @@ func freeFolder(m *ctxfolder.Metadata, folder string) string {
 	stem, taken := fold(folder), make([]bool, len(m.Lines)+3) // by number, 1 for none: at least one from 2 on stays free
 	for _, l := range m.Lines {
 		ending, ok := strings.CutPrefix(fold(l.Folder), stem)
-		if !ok {
-			continue
-		}
 		digits, numbered := strings.CutPrefix(ending, "~")
-		if n, err := strconv.Atoi(digits); numbered && err == nil && 0 < n && n < len(taken) {
+		if n, err := strconv.Atoi(digits); ok && numbered && err == nil && 0 < n && n < len(taken) {
 			taken[n] = true
-		} else if ending == "" {
+		} else if ok && ending == "" {
 			taken[1] = true
 		}
 	}
