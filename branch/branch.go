@@ -9,6 +9,8 @@ package branch
 import (
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -233,26 +235,22 @@ func Rename(m *ctxfolder.Metadata, name, to string) error {
 // freeFolder returns the name of a folder for a new line: folder, or with a number behind it if another line has that. A
 // folder belongs to one line.
 func freeFolder(m *ctxfolder.Metadata, folder string) string {
-	var taken map[string]bool
+	stem, taken := fold(folder), make([]bool, len(m.Lines)+3) // by number, 1 for none: at least one from 2 on stays free
 	for _, l := range m.Lines {
-		if taken == nil && alike(l.Folder, folder) {
-			taken = map[string]bool{}
+		ending, ok := strings.CutPrefix(fold(l.Folder), stem)
+		digits, numbered := strings.CutPrefix(ending, "~")
+		if n, err := strconv.Atoi(digits); ok && numbered && err == nil && 0 < n && n < len(taken) {
+			taken[n] = true
+		} else if ok && ending == "" {
+			taken[1] = true
 		}
 	}
-	if taken == nil {
+	if !taken[1] {
 		return folder
 	}
-	for _, l := range m.Lines {
-		taken[fold(l.Folder)] = true
+	n := 2 + slices.Index(taken[2:], false)
+	if free := fmt.Sprintf("%s~%d", folder, n); len(free) <= maxFolder {
+		return free
 	}
-	stem := folder
-	for n := 2; ; n++ {
-		ending := fmt.Sprintf("~%d", n)
-		if len(stem)+len(ending) > maxFolder {
-			stem = ctxfolder.FolderPrefix + "long"
-		}
-		if free := stem + ending; !taken[fold(free)] {
-			return free
-		}
-	}
+	return freeFolder(m, ctxfolder.FolderPrefix+"long")
 }

@@ -10,6 +10,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/google/uuid"
+	"golang.org/x/text/cases"
 	"pgregory.net/rapid"
 )
 
@@ -75,7 +76,10 @@ func TestNamesThatLookAlike(t *testing.T) {
 			t.Errorf("%q and %q are not taken for one", pair[0], pair[1])
 		}
 	}
-	for a := range rune(utf8.RuneSelf) { // compared in a shorter way
+	for a := range rune(utf8.RuneSelf) { // compared and folded in a shorter way
+		if x := string(a); fold(x) != cases.Fold().String(x) {
+			t.Errorf("%q is folded to %q", x, fold(x))
+		}
 		for b := range rune(utf8.RuneSelf) {
 			if x, y := string(a), string(b); alike(x, y) != (fold(x) == fold(y)) {
 				t.Errorf("%q and %q", x, y)
@@ -154,4 +158,29 @@ func TestLines(t *testing.T) {
 			}
 		}
 	})
+}
+
+func TestFreeFolder(t *testing.T) {
+	t.Parallel()
+	long := ctxfolder.FolderPrefix + strings.Repeat("x", 248)
+	for _, x := range []struct{ folder, want, taken string }{
+		{"branch-a", "branch-a", ""},
+		{"branch-a", "branch-a", "branch-a~2 branch-ab branch-"},
+		{"branch-a", "branch-a~2", "branch-A"},
+		{"branch-a", "branch-a~2", "branch-a branch-a~ branch-a~0 branch-a~-2 branch-a~3 branch-a~99999999999999999999"},
+		{"branch-a", "branch-a~4", "branch-a branch-a~2 branch-A~3 branch-b~4"},
+		{"branch-k", "branch-k~2", "branch-\u212a"}, // the Kelvin sign
+		{"branch-ü", "branch-ü~3", "branch-U\u0308 branch-u\u0308~2"},
+		{"branch-straße", "branch-straße~2", "branch-STRASSE"},
+		{long, "branch-long", long},
+		{long, "branch-long~2", long + " branch-Long"},
+	} {
+		m := &ctxfolder.Metadata{}
+		for _, f := range strings.Fields(x.taken) {
+			m.Lines = append(m.Lines, ctxfolder.Line{Folder: f})
+		}
+		if got := freeFolder(m, x.folder); got != x.want {
+			t.Errorf("freeFolder(%q) beside %q = %q; wanted %q", x.folder, x.taken, got, x.want)
+		}
+	}
 }

@@ -76,5 +76,8 @@ func lower(c byte) byte {
 }
 
 func fold(s string) string {
+	if strings.IndexFunc(s, func(r rune) bool { return r >= utf8.RuneSelf }) < 0 {
+		return strings.ToLower(s)
+	}
 	return norm.NFC.String(cases.Fold().String(norm.NFC.String(s)))
 }

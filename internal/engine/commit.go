@@ -214,9 +214,13 @@ func (tx *Tx) settle() error {
 	return nil
 }
 
-// show makes committed metadata that of the handle. metadata.json follows.
+// show makes committed metadata that of the handle. metadata.json follows: it is read again only if somebody changes it.
+// The caller holds the lock.
 func (c *Context) show(m *Metadata) {
 	before := c.Current()
+	if committed, err := c.Index.Metadata(); err == nil && committed != nil {
+		m = committed
+	}
 	c.mu.Lock()
 	c.metadata, c.journaled, c.projection = m, m, ctxfolder.ProjectionStale
 	c.mu.Unlock()
