@@ -122,8 +122,8 @@ func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 // length of the conversation. It fails with [ErrNotExist]. A damaged metadata.json does no harm: a log or segment has the
 // metadata.
 //
-// If the store has a legacy context with that id, Open migrates it first, as package legacy does. In a
-// store that is open for reading, the legacy context is shown as it is; [Summary].Legacy names its format.
+// If the store has a legacy context with that id, Open migrates it first, as [Store.Migrate] does. In a store that is open
+// for reading, the legacy context is shown as it is; [Summary].Legacy names its format.
 func (s *Store) Open(ctx context.Context, id uuid.UUID) (*Context, error) {
 	return newContext(s.e.Context(ctx, id))
 }

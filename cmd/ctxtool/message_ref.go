@@ -103,7 +103,7 @@ func (r *messageRef) idOf(ctx context.Context, c *ctxdir.Context, b *ctxdir.Bran
 	}
 	n, err := b.Len(ctx)
 	if err == nil && r.position >= n {
-		err = fmt.Errorf("%w: %d is out of range, the branch has %s", ctxdir.ErrPosition, r.position, plain.Count(n, "message"))
+		err = fmt.Errorf("%w %d: the branch has %s", ctxdir.ErrPosition, r.position, plain.Count(n, "message"))
 		err = &ctxdir.Error{Op: findMessage, Context: c.ID(), Branch: b.Name(), Err: err}
 	}
 	if err != nil {

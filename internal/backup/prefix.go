@@ -106,7 +106,7 @@ func (b *copier) prefix(m *engine.Metadata, name string, n int64) ([]branch.Segm
 		return nil, err
 	}
 	if n < 0 || n > end {
-		return nil, fmt.Errorf("%w: %d is out of range, the branch has %d messages", engine.ErrPosition, n, end)
+		return nil, fmt.Errorf("%w %d: the branch has %d messages", engine.ErrPosition, n, end)
 	}
 	return branch.Segments(m, info.Line, 0, n)
 }
