@@ -86,36 +86,6 @@ type AppendResult struct {
 	Err      error // in a batch: why this message is not stored; nil means that it is durable
 }
 
-// WriteOptions are the conditions of one write. Each call names the fields that it takes, and fails with [ErrInvalid] if
-// another one is set.
-type WriteOptions struct {
-	// Position makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
-	// replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
-	Position *int64
-
-	// Sequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
-	// [Summary].Sequence. So a write happens only on the state that the caller knows.
-	Sequence *uint64
-
-	// Shared lets a replacement change a message that other branches show too.
-	Shared bool
-}
-
-func writeOptions(opts []WriteOptions) (all []engine.WriteOption) {
-	for _, o := range opts {
-		if o.Position != nil {
-			all = append(all, engine.AtPosition(*o.Position))
-		}
-		if o.Sequence != nil {
-			all = append(all, engine.AtSequence(*o.Sequence))
-		}
-		if o.Shared {
-			all = append(all, engine.Shared())
-		}
-	}
-	return all
-}
-
 // Append adds a message at the end of the branch. Unless the store was opened with [Options].RelaxedDurability, the message
 // is on disk when Append returns: one fdatasync, which concurrent appends share, has covered it.
 //

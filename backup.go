@@ -27,3 +27,17 @@ func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResu
 	r, err := backup.Copy(ctx, s.e, id, to.e)
 	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem), r.Current}, wrap(err)
 }
+
+// Copy makes a new context in the same store from the first n messages of this branch, with the metadata m as in
+// [Store.Create]. If m has no branch, the copy has the system prompt and the state of this one; without m.ParentID, the
+// context of this branch is its parent. The messages keep ids, times, origin and bodies, and are on the branch "main";
+// an unavailable message stays unavailable. Copy reads one message at a time. Payloads in blobs are
+// shared. The copy appears as a whole or not at all. Later changes to either context, even an erase, do not affect the
+// other. Copy fails with [ErrPosition] beyond the end, and with [ErrExist] when the id is taken.
+func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error) {
+	e, err := m.engine()
+	if err != nil {
+		return nil, &Error{Op: "copy", Context: b.e.Context().ID(), Branch: b.Name(), Err: err}
+	}
+	return newContext(backup.Prefix(ctx, b.e, n, *e))
+}

@@ -8,7 +8,6 @@ import (
 	"math"
 	"time"
 
-	"github.com/ctxdir/ctxdir/internal/backup"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
@@ -111,20 +110,6 @@ func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
 // reads no message, and does not switch to the new branch. It fails with [ErrInvalid], [ErrExist] or [ErrPosition].
 func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error) {
 	return newBranch(b.e.Fork(ctx, name, n))
-}
-
-// Copy makes a new context in the same store from the first n messages of this branch, with the metadata m as in
-// [Store.Create]. If m has no branch, the copy has the system prompt and the state of this one; without m.ParentID, the
-// context of this branch is its parent. The messages keep ids, times, origin and bodies, and are on the branch "main";
-// an unavailable message stays unavailable. Copy reads one message at a time. Payloads in blobs are
-// shared. The copy appears as a whole or not at all. Later changes to either context, even an erase, do not affect the
-// other. Copy fails with [ErrPosition] beyond the end, and with [ErrExist] when the id is taken.
-func (b *Branch) Copy(ctx context.Context, n int64, m Metadata) (*Context, error) {
-	e, err := m.engine()
-	if err != nil {
-		return nil, &Error{Op: "copy", Context: b.e.Context().ID(), Branch: b.Name(), Err: err}
-	}
-	return newContext(backup.Prefix(ctx, b.e, n, *e))
 }
 
 // Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the

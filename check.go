@@ -2,7 +2,6 @@ package ctxdir
 
 import (
 	"context"
-	"fmt"
 	"iter"
 
 	"github.com/ctxdir/ctxdir/integrity"
@@ -65,18 +64,6 @@ type CheckProgress struct {
 	Messages int64 // number of messages checked so far, in all contexts
 	Done, Of int64 // messages of the current line
 	Left     int   // findings that the repair could not repair
-}
-
-// chosen returns the contexts of an operation as the packages below take them, nil for all. The caller has to say that it
-// means all: a list of contexts that came out empty would else be everything.
-func chosen(op string, contexts []uuid.UUID, all bool) ([]uuid.UUID, error) {
-	switch {
-	case all && len(contexts) > 0:
-		return nil, &Error{Op: op, Err: fmt.Errorf("%w: both Contexts and All are set", ErrInvalid)}
-	case !all && len(contexts) == 0:
-		return nil, &Error{Op: op, Err: fmt.Errorf("%w: neither Contexts nor All is set", ErrInvalid)}
-	}
-	return contexts, nil
 }
 
 func progressOf(f func(CheckProgress)) func(checking.Progress) {

@@ -3,7 +3,6 @@ package ctxdir
 import (
 	"context"
 
-	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
@@ -88,18 +87,3 @@ func (tx *Tx) RemoveBranch(branch string) error { return wrap(tx.e.Remove(branch
 
 // Update changes the same members of the metadata as [Context.Update].
 func (tx *Tx) Update(f func(m *Metadata) error) error { return wrap(tx.e.Update(updateOf(f))) }
-
-// updateOf converts a function that updates metadata.
-func updateOf(f func(m *Metadata) error) func(*ctxfolder.Metadata) error {
-	return func(e *ctxfolder.Metadata) error {
-		m := metadata(e)
-		if err := f(m); err != nil {
-			return err
-		}
-		changed, err := m.engine()
-		if err == nil {
-			*e = *changed
-		}
-		return err
-	}
-}

@@ -2,6 +2,7 @@ package ctxdir
 
 import (
 	"errors"
+	"iter"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/listing"
@@ -114,4 +115,36 @@ func mark(err error) error {
 		}
 	}
 	return err
+}
+
+// each converts what a sequence of the engine yields, and its errors.
+func each[E, T any](seq iter.Seq2[E, error], convert func(E) T) iter.Seq2[T, error] {
+	return func(yield func(T, error) bool) {
+		for e, err := range seq {
+			if !yield(convert(e), wrap(err)) {
+				return
+			}
+		}
+	}
+}
+
+// collect runs an operation of the engine to its end. An error that comes with a value of E concerns one item, and the
+// operation continues: failed gets the error, or the returned error includes it.
+func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), failed func(error), convert func(E) T) (all []T, err error) {
+	var none E
+	for e, fault := range seq {
+		switch {
+		case fault != nil && failed != nil && e != none:
+			failed(wrap(fault))
+		case fault != nil:
+			err = errors.Join(err, wrap(fault))
+		default:
+			x := convert(e)
+			all = append(all, x)
+			if report != nil {
+				report(x)
+			}
+		}
+	}
+	return all, err
 }

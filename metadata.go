@@ -131,3 +131,18 @@ func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
 	e.Branches = branches
 	return e, nil
 }
+
+// updateOf converts a function that updates metadata.
+func updateOf(f func(m *Metadata) error) func(*ctxfolder.Metadata) error {
+	return func(e *ctxfolder.Metadata) error {
+		m := metadata(e)
+		if err := f(m); err != nil {
+			return err
+		}
+		changed, err := m.engine()
+		if err == nil {
+			*e = *changed
+		}
+		return err
+	}
+}

@@ -1,10 +1,12 @@
 package ctxdir
 
 import (
+	"fmt"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/migrate"
+	"github.com/google/uuid"
 )
 
 // Options say how a store is opened. A field that is zero means its default. [Open] and [Init] take several, for
@@ -73,4 +75,46 @@ func engineOptions(opts []Options) []engine.Option {
 		all = append(all, o.Internal...)
 	}
 	return all
+}
+
+// WriteOptions are the conditions of one write. Each call names the fields that it takes, and fails with [ErrInvalid] if
+// another one is set.
+type WriteOptions struct {
+	// Position makes an append or a commit fail with [ErrPosition] unless its first message gets this position, and a
+	// replacement unless the message has it. A retry succeeds: the message with the id of the draft is at that position.
+	Position *int64
+
+	// Sequence makes a write fail with [ErrPosition] unless the newest commit of the context has this number: see
+	// [Summary].Sequence. So a write happens only on the state that the caller knows.
+	Sequence *uint64
+
+	// Shared lets a replacement change a message that other branches show too.
+	Shared bool
+}
+
+func writeOptions(opts []WriteOptions) (all []engine.WriteOption) {
+	for _, o := range opts {
+		if o.Position != nil {
+			all = append(all, engine.AtPosition(*o.Position))
+		}
+		if o.Sequence != nil {
+			all = append(all, engine.AtSequence(*o.Sequence))
+		}
+		if o.Shared {
+			all = append(all, engine.Shared())
+		}
+	}
+	return all
+}
+
+// chosen returns the contexts of an operation as the packages below take them, nil for all. The caller has to say that it
+// means all: a list of contexts that came out empty would else be everything.
+func chosen(op string, contexts []uuid.UUID, all bool) ([]uuid.UUID, error) {
+	switch {
+	case all && len(contexts) > 0:
+		return nil, &Error{Op: op, Err: fmt.Errorf("%w: both Contexts and All are set", ErrInvalid)}
+	case !all && len(contexts) == 0:
+		return nil, &Error{Op: op, Err: fmt.Errorf("%w: neither Contexts nor All is set", ErrInvalid)}
+	}
+	return contexts, nil
 }

@@ -2,7 +2,6 @@ package ctxdir
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"iter"
 	"time"
@@ -57,27 +56,6 @@ func trashItem(e engine.TrashItem) TrashItem {
 		t.Why, t.First, t.End, t.From, t.Shared = l.Why, l.First, l.End, l.From, l.Shared
 	}
 	return t
-}
-
-// collect runs an operation of the engine to its end. An error that comes with a value of E concerns one item, and the
-// operation continues: failed gets the error, or the returned error includes it.
-func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), failed func(error), convert func(E) T) (all []T, err error) {
-	var none E
-	for e, fault := range seq {
-		switch {
-		case fault != nil && failed != nil && e != none:
-			failed(wrap(fault))
-		case fault != nil:
-			err = errors.Join(err, wrap(fault))
-		default:
-			x := convert(e)
-			all = append(all, x)
-			if report != nil {
-				report(x)
-			}
-		}
-	}
-	return all, err
 }
 
 // Remove moves a context, or a legacy context, to the trash of the store. It waits for writers. It fails with
