@@ -4,9 +4,7 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strconv"
 	"strings"
-	"sync"
 	"syscall"
 
 	"golang.org/x/sys/unix"
@@ -80,32 +78,9 @@ func (o *osFS) openFolder(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	info := &statInfo{name: name}
-	err = osFile{f}.control("fstat", func(fd int) error { return unix.Fstat(fd, &info.st) })
+	err = control(f, "fstat", func(fd int) error { return unix.Fstat(fd, &info.st) })
 	if err != nil {
 		return nil, nil, errors.Join(err, f.Close())
 	}
 	return f, info, nil
 }
-
-// openTree opens an open folder as an os.Root. The link in /proc leads to the folder itself, whatever its name is by now.
-func openTree(folder *os.File) (r *os.Root, err error) {
-	err = osFile{folder}.control("open", func(fd int) (err error) {
-		r, err = os.OpenRoot(links + strconv.Itoa(fd))
-		return err
-	})
-	return r, err
-}
-
-// links has a link to each open file of the process.
-const links = "/proc/self/fd/"
-
-// hasLinks reports whether the links work. Some systems have no /proc, or let no program follow them.
-var hasLinks = sync.OnceValue(func() bool {
-	folder, err := os.Open("/")
-	if err != nil {
-		return false
-	}
-	defer folder.Close()
-	r, err := openTree(folder)
-	return err == nil && r.Close() == nil
-})

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"io/fs"
 	"os"
-	"strings"
 	"syscall"
 	"time"
 
@@ -14,14 +13,14 @@ import (
 func (f osFile) Sync() error { return f.inTurn(f.File.Sync) }
 
 func (f osFile) Datasync() error {
-	return f.inTurn(func() error { return f.control("fdatasync", unix.Fdatasync) })
+	return f.inTurn(func() error { return control(f.File, "fdatasync", unix.Fdatasync) })
 }
 
 // syncDir syncs a folder, which other goroutines may sync through the same descriptor.
 func syncDir(f *os.File) error {
 	folder := osFile{f}
 	if folder.mayReturnEarly() {
-		err := folder.control("open", func(fd int) error {
+		err := control(folder.File, "open", func(fd int) error {
 			own, err := unix.Openat(fd, ".", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
 			if err == nil {
 				folder.File = os.NewFile(uintptr(own), f.Name())
@@ -41,8 +40,8 @@ func syncDir(f *os.File) error {
 // committed a transaction: seen with Linux 6.18, test/cmd/earlysync shows it. No other goroutine has the descriptor.
 func (f osFile) inTurn(sync func() error) error {
 	// Whoever cannot lock syncs all the same.
-	if f.mayReturnEarly() && f.control("flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) }) == nil {
-		defer func() { _ = f.control("flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }) }()
+	if f.mayReturnEarly() && control(f.File, "flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_EX) }) == nil {
+		defer func() { _ = control(f.File, "flock", func(fd int) error { return unix.Flock(fd, unix.LOCK_UN) }) }()
 	}
 	return sync()
 }
@@ -50,22 +49,19 @@ func (f osFile) inTurn(sync func() error) error {
 // mayReturnEarly reports whether the file is on btrfs, or on overlayfs, which may be on btrfs.
 func (f osFile) mayReturnEarly() bool {
 	var st unix.Statfs_t
-	err := f.control("fstatfs", func(fd int) error { return unix.Fstatfs(fd, &st) })
+	err := control(f.File, "fstatfs", func(fd int) error { return unix.Fstatfs(fd, &st) })
 	kind := uint32(st.Type)
 	return err == nil && (kind == unix.BTRFS_SUPER_MAGIC || kind == unix.OVERLAYFS_SUPER_MAGIC)
 }
 
-// largeFiles lets a 32-bit program open files of more than 2 GiB.
-const largeFiles = syscall.O_LARGEFILE
-
 func (f osFile) SetModTime(t time.Time) error {
-	return f.control("utimensat", func(fd int) error { return setModTime(fd, t) })
+	return control(f.File, "utimensat", func(fd int) error { return setModTime(fd, t) })
 }
 
 // renameNew works in the folders themselves: the names are plain.
 func renameNew(folder *os.File, from string, there *os.File, to string) error {
-	err := osFile{folder}.control("renameat2", func(fd int) error {
-		return osFile{there}.control("renameat2", func(other int) error {
+	err := control(folder, "renameat2", func(fd int) error {
+		return control(there, "renameat2", func(other int) error {
 			return unix.Renameat2(fd, from, other, to, unix.RENAME_NOREPLACE)
 		})
 	})
@@ -82,7 +78,7 @@ func renameNew(folder *os.File, from string, there *os.File, to string) error {
 // withoutRoot returns the folder f as another file. Package os examines each entry of a folder that it opened in an
 // os.Root; elsewhere it takes the type from the folder itself.
 func withoutRoot(f *os.File) (folder *os.File, err error) {
-	err = osFile{f}.control("dup", func(fd int) error {
+	err = control(f, "dup", func(fd int) error {
 		again, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 		if err == nil {
 			folder = os.NewFile(uintptr(again), f.Name())
@@ -93,63 +89,7 @@ func withoutRoot(f *os.File) (folder *os.File, err error) {
 }
 
 func syncAll(f *os.File) error {
-	return osFile{f}.control("syncfs", unix.Syncfs)
-}
-
-func (f osFile) control(op string, call func(fd int) error) error {
-	c, err := f.SyscallConn()
-	if err != nil {
-		return err
-	}
-	cerr := c.Control(func(fd uintptr) {
-		for {
-			if err = call(int(fd)); !errors.Is(err, unix.EINTR) {
-				return
-			}
-		}
-	})
-	if cerr != nil {
-		return &fs.PathError{Op: op, Path: f.Name(), Err: fs.ErrClosed}
-	}
-	if err != nil {
-		return os.NewSyscallError(op, err)
-	}
-	return nil
-}
-
-// plain reports whether a name is a file's in the folder itself. Such a name cannot escape the folder: the calls below
-// follow no link.
-func plain(name string) bool {
-	return name != "" && name != "." && name != ".." && !strings.ContainsRune(name, '/')
-}
-
-// at calls f with the folder's descriptor.
-func (o *osFS) at(op, name string, f func(dir int) error) error {
-	d, err := o.handle()
-	if err != nil {
-		return err
-	}
-	c, err := d.SyscallConn()
-	if err != nil {
-		return err
-	}
-	cerr := c.Control(func(fd uintptr) { err = f(int(fd)) })
-	if cerr != nil {
-		err = fs.ErrClosed
-	}
-	if err != nil {
-		return &fs.PathError{Op: op, Path: name, Err: err}
-	}
-	return nil
-}
-
-// again repeats a call that a signal interrupted.
-func again(call func() error) error {
-	for {
-		if err := call(); err != unix.EINTR { //nolint:errorlint // a bare number, on every path
-			return err
-		}
-	}
+	return control(f, "syncfs", unix.Syncfs)
 }
 
 func (o *osFS) createFile(name string, data []byte, at time.Time) error {

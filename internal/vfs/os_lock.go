@@ -41,7 +41,8 @@ func (l *osLock) handle() *fileLock {
 
 func (l *osLock) Tenure() uint64 { return l.tenure }
 
-func (l *osLock) Acquire(ctx context.Context) error       { return l.acquire(ctx, false) }
+func (l *osLock) Acquire(ctx context.Context) error { return l.acquire(ctx, false) }
+
 func (l *osLock) AcquireShared(ctx context.Context) error { return l.acquire(ctx, true) }
 
 // A goroutine tries some times before it waits in the system: a holder needs some ten microseconds. A waiter that the
@@ -241,12 +242,6 @@ func (l *osLock) same() error {
 		err = &fs.PathError{Op: "lock", Path: l.name, Err: fs.ErrNotExist}
 	}
 	return err
-}
-
-// lockFolder is an open folder of lock files. The locks of an FS share it.
-type lockFolder struct {
-	FS
-	self fs.FileInfo
 }
 
 // locate opens the folder of the lock file without following links.

@@ -5,17 +5,10 @@ package vfs
 import (
 	"io/fs"
 	"os"
-	"syscall"
 	"time"
 
 	"github.com/google/renameio/v2"
 )
-
-// Opening a FIFO in the place of a file must not block.
-const openFlags = syscall.O_NOFOLLOW | syscall.O_NONBLOCK | largeFiles
-
-// Nor must a FIFO in the place of a folder.
-const folderFlags = syscall.O_DIRECTORY | syscall.O_NONBLOCK
 
 // restrict restores the requested permissions of a new file if the umask removed some.
 func restrict(f *os.File, perm fs.FileMode) error {

@@ -7,15 +7,6 @@ import (
 	"os"
 )
 
-// ErrTooLarge is wrapped by errors about a file larger than its kind may be.
-var ErrTooLarge = errors.New("file is too large")
-
-// ErrNotRegular is wrapped by errors about a folder, link or device in the place of a file.
-var ErrNotRegular = errors.New("not a regular file")
-
-// ErrNotFolder is wrapped by errors about a file, link or device in the place of a folder.
-var ErrNotFolder = errors.New("not a folder")
-
 // SubStat is [FS.Sub] that also returns the Lstat of the folder. For anything but a folder, the error wraps
 // [ErrNotFolder].
 func SubStat(fsys FS, name string) (FS, fs.FileInfo, error) {

@@ -8,10 +8,10 @@ package vfs
 
 import (
 	"context"
+	"errors"
 	"io"
 	"io/fs"
 	"iter"
-	"os"
 	"time"
 )
 
@@ -86,17 +86,6 @@ type Lock interface {
 	Close() error
 }
 
-// SameFile reports whether two results of Lstat or Stat describe one file.
-func SameFile(a, b fs.FileInfo) bool {
-	if x, ok := a.Sys().(interface{ SameFile(any) bool }); ok {
-		return x.SameFile(b.Sys())
-	}
-	if same, ok := sameNumber(a, b); ok {
-		return same
-	}
-	return os.SameFile(a, b)
-}
-
 // TypeName names a kind of file.
 func TypeName(t fs.FileMode) string {
 	switch {
@@ -109,3 +98,15 @@ func TypeName(t fs.FileMode) string {
 	}
 	return "neither a file nor a folder"
 }
+
+// ErrTooLarge is wrapped by errors about a file larger than its kind may be.
+var ErrTooLarge = errors.New("file is too large")
+
+// ErrNotRegular is wrapped by errors about a folder, link or device in the place of a file.
+var ErrNotRegular = errors.New("not a regular file")
+
+// ErrNotFolder is wrapped by errors about a file, link or device in the place of a folder.
+var ErrNotFolder = errors.New("not a folder")
+
+// fileNumber identifies a file on one machine.
+type fileNumber struct{ dev, ino uint64 }

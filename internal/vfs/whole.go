@@ -55,9 +55,6 @@ func LoadFiles(fsys FS, n int, file func(i int) (name string, size int64), loade
 	}
 }
 
-// trusted is how much may be allocated for a file on an unverified size.
-const trusted = 1 << 20
-
 func loadFile(fsys FS, name string, size int64) ([]byte, error) {
 	if size < 0 || size > trusted {
 		b, err := ReadFile(fsys, name, max(size, 0))
@@ -152,32 +149,3 @@ func lstatIn(fsys FS, folder string, names []string) ([]fs.FileInfo, error) {
 	}
 	return infos, nil
 }
-
-// Number returns the number of a file on its file system, or 0 if the system does not report it.
-func Number(info fs.FileInfo) uint64 {
-	n, _ := number(info)
-	return n.ino
-}
-
-// Size returns the length of an open file without querying its times. After such a query, the next write sets a new time
-// (multigrain timestamps, Linux 6.13), which ext4 writes to its journal: the fdatasync after that takes 1.5 times as long.
-func Size(f File) (int64, error) {
-	if s, ok := f.(interface{ size() (int64, error) }); ok {
-		return s.size()
-	}
-	info, err := f.Stat()
-	if err != nil {
-		return 0, err
-	}
-	return info.Size(), nil
-}
-
-// sameNumber compares two files by their numbers, if the system reports them.
-func sameNumber(a, b fs.FileInfo) (same, ok bool) {
-	x, xok := number(a)
-	y, yok := number(b)
-	return x == y, xok && yok
-}
-
-// fileNumber identifies a file on one machine.
-type fileNumber struct{ dev, ino uint64 }
