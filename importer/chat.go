@@ -166,9 +166,6 @@ func conversationOf(body json.RawMessage) (messages jsontext.Value, ok bool) {
 	return messages, ok
 }
 
-// errEnough ends a read that has found its goal.
-var errEnough = errors.New("read enough")
-
 func openingOf(messages jsontext.Value) (opening []json.RawMessage) {
 	_ = elements(messages, func(v jsontext.Value) error {
 		body, err := message.Compact(v)

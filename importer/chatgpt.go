@@ -93,16 +93,3 @@ func (c *conversation) parseNodes(mapping jsontext.Value) error {
 		return err
 	})
 }
-
-// appendMember appends a member to an unfinished object.
-func appendMember(object []byte, name string, v jsontext.Value) []byte {
-	if len(object) > 1 {
-		object = append(object, ',')
-	}
-	quoted, err := jsontext.AppendQuote(nil, name)
-	if err != nil {
-		// The decoder replaced half a surrogate pair in the name, so Marshal can write it.
-		quoted, _ = json.Marshal(name)
-	}
-	return append(append(append(object, quoted...), ':'), v...)
-}

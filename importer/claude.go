@@ -3,8 +3,6 @@ package importer
 import (
 	"cmp"
 	"encoding/json"
-	"fmt"
-	"io"
 	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/message"
@@ -85,7 +83,8 @@ func (c *claude) says(e *entry) says {
 	return is
 }
 
-func (c *claude) first() opening                   { return c.opened }
+func (c *claude) first() opening { return c.opened }
+
 func (c *claude) start(behind *target, base int64) { c.main.resume(behind, base) }
 
 // name learns the title. A summary counts if it is about a line of this file: tools also store those of other sessions.
@@ -135,42 +134,8 @@ func (c *claude) nameByPrompt(e *entry, info *Info) {
 }
 
 func (c *claude) place() *target { return c.transcript.place(&c.entry) }
-func (c *claude) placed(n node)  { c.transcript.placed(&c.entry, n.to) }
 
-// openingRecords limits the records that are read for a description. The search for a session covers the whole file.
-const openingRecords = 200
-
-// empty reports the problems of a file without records.
-func (j *job) empty() error {
-	_ = j.each(j.records(j.report, nil), func(json.RawMessage, int64) error { return io.EOF })
-	return fmt.Errorf("%s: %w", j.path, ErrEmpty)
-}
-
-// entry is the part of a transcript's line that decides its branch.
-type entry struct {
-	uuid, parent, session, agent, messageID, model string
-	cwd, gitBranch, title, leaf, logicalParent     string
-
-	typ, subtype string
-
-	sidechain bool
-	prompt    bool // a human's prompt, or a sidechain's task
-	text      string
-	said      string // what a person says in it
-
-	spawnedBy []string  // ids of the tool calls that it names as its origin
-	calls     []toolUse // tool calls in it
-
-	says    says
-	answers []string // ids of the tool calls whose results are in it
-	beside  []key    // texts in the results that are not part of the message
-	ofAgent bool     // progress of a subagent
-}
-
-type toolUse struct {
-	id     string
-	prompt string // the task of a subagent; "" for other tools
-}
+func (c *claude) placed(n node) { c.transcript.placed(&c.entry, n.to) }
 
 func parseEntry(body json.RawMessage) (e entry) {
 	var meta, result, isMessage bool

@@ -1,8 +1,8 @@
 package importer
 
 import (
+	"bytes"
 	"encoding/json"
-	"errors"
 	"fmt"
 
 	"github.com/ctxdir/ctxdir/internal/message"
@@ -45,29 +45,6 @@ func (j *job) document(c *conversation, line int64) error {
 		return errStop
 	}
 	return j.ctx.Err()
-}
-
-// errStop ends the read of a file when the caller stops.
-var errStop = errors.New("stopped")
-
-// conversation is a conversation of a document.
-type conversation struct {
-	info     Info
-	opening  []json.RawMessage // derives the id of a conversation without one
-	extra    []byte            // the members beside the messages, an unfinished object
-	current  string            // the name of the node that the person saw last; "" for the last leaf
-	nodes    []treeNode
-	titled   int      // the number of the node whose text the title is, from 1; 0 for a title of the tool
-	mirrors  []Record // records that repeat the conversation; they get a branch of their own
-	problems []string
-}
-
-// treeNode is a message and its place in the tree.
-type treeNode struct {
-	name, parent string // unique in the conversation
-	children     []string
-	own          string // the message's id in the tool
-	Record              // with body, without ids
 }
 
 // keep adds a member of the file to those beside the messages.
@@ -176,15 +153,13 @@ func WithMember(object json.RawMessage, name string, value json.RawMessage) json
 	return append(appendMember(b[:len(b)-1], name, jsontext.Value(value)), '}')
 }
 
-// maxNesting limits the depth of messages within messages.
-const maxNesting = 1000
-
 var errNesting = fmt.Errorf("replies are nested deeper than %d", maxNesting)
 
 // nest adds a message and those nested in its member children. describe returns the message's own id and properties.
 func (c *conversation) nest(body json.RawMessage, parent, children string, depth int,
 	describe func(body json.RawMessage) (own string, r Record),
 ) error {
+
 	if depth > maxNesting {
 		return errNesting
 	}
@@ -200,4 +175,21 @@ func (c *conversation) nest(body json.RawMessage, parent, children string, depth
 		}
 		return c.nest(reply, n.name, children, depth+1, describe)
 	})
+}
+
+// Formats in which a message holds the replies to it. A record is a message without its replies.
+
+// sameButNull reports whether two messages differ only in members that are null. OpenAssistant publishes each tree twice:
+// only one of the two files has these members, so neither is a later state of the other.
+func sameButNull(a, b json.RawMessage) bool { return bytes.Equal(withoutNull(a), withoutNull(b)) }
+
+func withoutNull(object json.RawMessage) json.RawMessage {
+	b := []byte{'{'}
+	_ = message.Members(object, func(key string, v jsontext.Value) error {
+		if v.Kind() != 'n' {
+			b = appendMember(b, key, v)
+		}
+		return nil
+	})
+	return append(b, '}')
 }

@@ -1,11 +1,66 @@
 package importer
 
 import (
+	"context"
+	"encoding/json"
 	"fmt"
 	"strings"
 
 	"github.com/google/uuid"
 )
+
+// target is a branch of a history, to which records go in order. Its positions equal those of the stored branch that it
+// is on, since both begin with the messages before the fork.
+type target struct {
+	name   string // wanted; the stored branch may have another one
+	parent *target
+	base   int64 // number of messages of parent that it begins with
+	attrs  map[string]json.RawMessage
+	side   bool // beside the conversation, like a sidechain: people do not follow it
+	byID   bool // a message stored under the same id stays, even if the history changed
+	slice  bool // continues the stored branch of parent, if that ends at base
+	update bool // a message stored under the same id with another body is replaced
+
+	at        int64   // position of the next record
+	on        *branch // nil before the first record
+	appending bool    // on holds this history up to at; later records are new
+}
+
+// branch is a stored branch.
+type branch struct {
+	name   string
+	before int64  // length when the import began; 0 if this import made it
+	length int64  // including pending
+	spans  []Span // as when the import began
+
+	// If this import made the branch: its first common messages come from root, a branch that existed before.
+	made   bool
+	root   *branch
+	common int64
+
+	appender *target
+	pending  []Record
+
+	changed      []Record // later states of stored messages
+	changedBytes int
+}
+
+// walk stores a history. It follows the stored branches while they hold the same messages, and appends from there.
+// Where a stored branch diverges, the history continues on a branch that agrees with it, or else on a new one.
+type walk struct {
+	ctx      context.Context
+	conv     Conversation
+	same     func(stored, found json.RawMessage) bool // whether two bodies are one record
+	branches []*branch
+
+	pending, pendingBytes int
+	chunks                []*chunk
+	known                 map[linePosition]Record // records at forks, without bodies
+
+	messages, added, skipped, replaced int64
+
+	active *target // target of the last record that people follow
+}
 
 // walk compares stored messages in chunks, and keeps a few because parallel sidechains alternate.
 const (
@@ -125,4 +180,9 @@ func (w *walk) named(name string) *branch {
 		}
 	}
 	return nil
+}
+
+// holds reports whether a stored message is the record r. An unreadable message counts as unchanged.
+func (w *walk) holds(t *target, stored, r *Record) bool {
+	return stored.ID == r.ID && (t.byID || t.update || stored.Body == nil || w.same(stored.Body, r.Body))
 }

@@ -2,6 +2,7 @@ package importer
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -11,6 +12,8 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
+
+	"github.com/ctxdir/ctxdir/internal/message"
 )
 
 // folderEvents is a conversation that is a folder with one file for each event.
@@ -66,32 +69,60 @@ func eventNumber(name string) (int64, bool) {
 	return n, isJSON && err == nil
 }
 
-func (f *folderEvents) records(j *job, report bool) records {
-	return &folderRecords{f: f, j: j, silent: !report}
+func (f *folderEvents) records(o *Options, problem func(Problem)) records {
+	return &folderRecords{f: f, limit: o.MaxRecord, growing: o.Growing, problem: problem}
 }
 
 // folderRecords reads the events in order.
 type folderRecords struct {
-	f      *folderEvents
-	j      *job
-	at     int
-	silent bool
+	f       *folderEvents
+	at      int
+	limit   int64
+	growing bool
+	problem func(Problem) // may be nil
 }
 
 func (r *folderRecords) next() (json.RawMessage, int64, error) {
 	for r.at < len(r.f.names) {
 		name := r.f.names[r.at]
 		r.at++
-		body, err := r.j.folderFile(r.f.root, name)
+		body, err := readRecord(r.f.root, name, r.limit)
 		if err == nil {
 			return body, int64(r.at), nil
 		}
-		if r.j.unfinished(err) {
+		if isUnfinished(err, r.growing) {
 			break // the events after it follow later, in order
 		}
-		if !r.silent {
-			r.j.problem(Problem{filepath.Join(r.f.root.Name(), name), 1, reasonOf(err)})
+		if r.problem != nil {
+			r.problem(Problem{filepath.Join(r.f.root.Name(), name), 1, reasonOf(err)})
 		}
 	}
 	return nil, int64(r.at), io.EOF
+}
+
+// isUnfinished reports whether an error about the JSON of a growing file only means that the file is being written.
+func isUnfinished(err error, growing bool) bool {
+	return growing && errors.Is(err, io.ErrUnexpectedEOF)
+}
+
+// readRecord returns the JSON in a file, of at most limit bytes.
+func readRecord(root *os.Root, name string, limit int64) (json.RawMessage, error) {
+	name = filepath.FromSlash(name)
+	st, err := root.Lstat(name)
+	switch {
+	case err != nil:
+		return nil, err
+	case !st.Mode().IsRegular():
+		return nil, errors.New("not a regular file")
+	case st.Size() > limit:
+		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, st.Size(), limit)
+	}
+	b, err := root.ReadFile(name)
+	if err == nil && len(b) == 0 {
+		err = io.ErrUnexpectedEOF
+	}
+	if err != nil {
+		return nil, err
+	}
+	return message.Compact(b)
 }

@@ -2,15 +2,9 @@ package importer
 
 import (
 	"context"
-	"encoding/binary"
-	"hash"
-	"hash/fnv"
-	"io"
-	"io/fs"
 	"iter"
 	"os"
 	"path/filepath"
-	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/watch"
@@ -129,65 +123,4 @@ func (f *Follower) Wait(ctx context.Context) error {
 	}
 	f.hints.Take() // what changes from here on wakes the next call
 	return nil
-}
-
-// stampOf is a checksum of what the file system says about the files of a history, or of an error. newest is the time of
-// the newest file, zero if there is none.
-func stampOf(path string, err error) (stamp uint64, newest time.Time) {
-	s := stamper{Hash64: fnv.New64a()}
-	if err != nil {
-		_, _ = io.WriteString(s, err.Error())
-		return s.Sum64(), newest
-	}
-	if st := s.addFile(path); st != nil && st.IsDir() {
-		s.addFolder(path)
-	}
-	if strings.EqualFold(filepath.Ext(path), ".db") {
-		s.addFile(path + "-wal")
-	}
-	// STORAGE/session/PROJECT/SESSION.json of opencode has its messages and parts in other folders.
-	session, isJSON := strings.CutSuffix(filepath.Base(path), ".json")
-	sessions := filepath.Dir(filepath.Dir(path))
-	if storage := filepath.Dir(sessions); isJSON && filepath.Base(sessions) == "session" {
-		for _, e := range s.addFolder(filepath.Join(storage, "message", session)) {
-			s.addFolder(filepath.Join(storage, "part", strings.TrimSuffix(e.Name(), ".json")))
-		}
-	}
-	return s.Sum64(), s.newest
-}
-
-// stamper adds what the file system says about files.
-type stamper struct {
-	hash.Hash64
-	newest time.Time
-}
-
-func (s *stamper) addFile(path string) fs.FileInfo {
-	st, err := os.Stat(path)
-	if err != nil {
-		return nil
-	}
-	s.addInfo(st)
-	return st
-}
-
-func (s *stamper) addInfo(st fs.FileInfo) {
-	_, _ = io.WriteString(s, st.Name())
-	_ = binary.Write(s, binary.LittleEndian, [2]int64{st.Size(), st.ModTime().UnixNano()})
-	if st.ModTime().After(s.newest) {
-		s.newest = st.ModTime()
-	}
-}
-
-func (s *stamper) addFolder(dir string) []fs.DirEntry {
-	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
-		return nil
-	}
-	entries, _ := os.ReadDir(dir) // the import reports an error
-	for _, e := range entries {
-		if st, err := e.Info(); err == nil {
-			s.addInfo(st)
-		}
-	}
-	return entries
 }

@@ -84,3 +84,5 @@ func short(parts ...[]byte) string {
 	}
 	return hex.EncodeToString(h.Sum(nil)[:4])
 }
+
+func callKey(id string) key { return keyOf("call\x00" + id) }

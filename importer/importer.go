@@ -24,113 +24,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"iter"
 	"os"
 	"strings"
-
-	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/google/uuid"
-	"github.com/klauspost/compress/zstd"
 )
-
-// Format is a kind of history.
-type Format string
-
-// Formats of histories. Auto detects the format by the content.
-const (
-	Auto          Format = "auto"
-	ClaudeCode    Format = "claude-code"
-	Codex         Format = "codex"
-	ChatGPT       Format = "chatgpt"
-	OpenCode      Format = "opencode"
-	Gemini        Format = "gemini"
-	Copilot       Format = "copilot"
-	Pi            Format = "pi"
-	OpenHands     Format = "openhands"
-	SWEAgent      Format = "swe-agent"
-	MiniSWEAgent  Format = "mini-swe-agent"
-	OpenAssistant Format = "oasst"
-	LibreChat     Format = "librechat"
-	OpenAI        Format = "openai"
-	JSONL         Format = "jsonl"
-)
-
-// Formats returns all formats, in the order of a help text.
-func Formats() []Format {
-	return []Format{
-		Auto, ClaudeCode, Codex, OpenCode, Gemini, Copilot, Pi, OpenHands, SWEAgent, MiniSWEAgent, ChatGPT, LibreChat, OpenAssistant,
-		OpenAI, JSONL,
-	}
-}
-
-var (
-	// ErrFormat means that a file is not a history of a known format. An [UnknownError] says what it looks like.
-	ErrFormat = errors.New("not a history of a known format")
-	// ErrEmpty means that a file contains no message.
-	ErrEmpty = errors.New("the file contains no messages")
-	// ErrTooLarge means that a record exceeds [Options.MaxRecord]. Problems name it too.
-	ErrTooLarge = errors.New("record too large")
-)
-
-// DefaultMaxRecord is the default of [Options.MaxRecord], in bytes.
-const DefaultMaxRecord = 256 << 20
-
-// Options configure an import. The zero value is usable.
-type Options struct {
-	Format    Format // "" is Auto
-	MaxRecord int64  // largest record, in bytes; 0 is DefaultMaxRecord
-
-	// Database reads the databases of opencode. Without it, an import refuses them. See package opencodedb.
-	Database Database
-
-	// Growing means that the tool may be writing to the file. What looks unfinished at its end, or is not a history yet, is
-	// no problem: a later import reads it.
-	Growing bool
-
-	// Known lets the import pass over files that did not change since the store took them; nil to read every file. Files
-	// with problems are not noted.
-	Known Known
-
-	// Progress receives the number of bytes read so far.
-	Progress func(read, size int64)
-	// Problem receives each part that cannot be imported, as soon as the importer meets it.
-	Problem func(Problem)
-}
-
-// Database reads the sessions of a database in the form of an export. It reports the parts that it cannot read, and
-// sessions of more than limit bytes.
-type Database func(ctx context.Context, path string, limit int64, report func(reason string), session func(json.RawMessage) error) error
-
-// Problem is a part of a file that was not imported.
-type Problem struct {
-	Path   string
-	Line   int64 // 1-based
-	Reason string
-}
-
-func (p Problem) String() string { return fmt.Sprintf("%s:%d: %s", p.Path, p.Line, p.Reason) }
-
-// Result is the result of one conversation of a file.
-type Result struct {
-	Path     string
-	Format   Format
-	Context  uuid.UUID // uuid.Nil if there is no conversation
-	Title    string
-	Branches int   // of the context
-	Messages int64 // records of the file that are stored, now or before
-	Added    int64
-	Skipped  int64 // stored before
-	Replaced int64 // stored before with another content; counted as skipped too
-
-	// First is the first record that has a UUID of its own, uuid.Nil if there is none. A tool that copies a session to
-	// continue it keeps these ids, so two contexts with one First hold the same records.
-	First    uuid.UUID
-	Problems int64 // passed to Options.Problem during this conversation
-
-	Unchanged bool // Options.Known has the file: it was not read, and there is no other result
-}
 
 // Import reads one file and stores its conversations. It yields a result for each, as soon as that is complete. An
 // error about a conversation comes with its result so far: records counted as added are stored. The other conversations
@@ -161,29 +59,6 @@ func Import(ctx context.Context, store Store, path string, o Options) iter.Seq2[
 			o.note(path, &is, contexts)
 		}
 	}
-}
-
-// job is the import of one file.
-type job struct {
-	ctx    context.Context
-	store  Store
-	path   string
-	file   *os.File
-	size   int64 // when opened: an active session's file keeps growing
-	packed bool  // compressed with zstd
-	skip   int64 // bytes before the content
-	format Format
-	layout layout
-
-	storage  bool // a session of a storage folder of opencode
-	database bool
-	folder   *folderEvents
-	o        Options
-	yield    func(Result, error) bool
-
-	problems int64 // since the last result
-	results  int
-	stopped  bool // the caller stopped the iteration
 }
 
 func open(ctx context.Context, store Store, path string, o Options, yield func(Result, error) bool) (*job, error) {
@@ -226,14 +101,6 @@ func open(ctx context.Context, store Store, path string, o Options, yield func(R
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
 	return j, nil
-}
-
-func (j *job) close() {
-	if j.folder != nil {
-		j.folder.root.Close()
-		return
-	}
-	j.file.Close()
 }
 
 func (j *job) run() {
@@ -282,107 +149,4 @@ var logFormats = map[Format]func() logFormat{
 var documentFormats = map[Format]func(json.RawMessage) (*conversation, error){
 	ChatGPT: parseChatGPT, OpenCode: parseOpenCode, Gemini: parseGemini, LibreChat: parseLibreChat,
 	OpenAssistant: parseOpenAssistant, SWEAgent: parseSWEAgent, MiniSWEAgent: parseMiniSWEAgent,
-}
-
-// result is a result without a conversation.
-func (j *job) result() Result {
-	return Result{Path: j.path, Format: j.format, Problems: j.problems}
-}
-
-// emit yields a result and reports whether to continue.
-func (j *job) emit(r Result, err error) bool {
-	r.Problems, j.problems = j.problems, 0
-	j.results++
-	if !j.yield(r, err) {
-		j.stopped = true
-	}
-	return !j.stopped
-}
-
-// errUnfinished means that a growing file is not a history yet.
-var errUnfinished = errors.New("the file has no complete record yet")
-
-// unfinished reports whether an error about JSON only means that the file is being written.
-func (j *job) unfinished(err error) bool { return j.o.Growing && errors.Is(err, io.ErrUnexpectedEOF) }
-
-func (j *job) report(line int64, reason string) { j.problem(Problem{j.path, line, reason}) }
-
-func (j *job) problem(p Problem) {
-	j.problems++
-	if j.o.Problem != nil {
-		j.o.Problem(p)
-	}
-}
-
-// reader reads the file from the beginning up to its size when opened. It decompresses a file packed with zstd.
-func (j *job) reader(progress func(read, size int64)) io.Reader {
-	r := &progressReader{vfs.FileOf(j.file), j.skip, j.size, progress}
-	if !j.packed {
-		return r
-	}
-	return &unpackReader{packed: r}
-}
-
-const (
-	zstdMagic   = "\x28\xb5\x2f\xfd"
-	sqliteMagic = "SQLite format 3\x00"
-
-	// maxWindow limits the memory for decompression: a larger window is not a file of a tool.
-	maxWindow = 128 << 20
-)
-
-// unpackReader decompresses zstd. Without concurrency the decoder holds no goroutine, so nothing has to close it.
-type unpackReader struct {
-	packed io.Reader
-	d      *zstd.Decoder
-}
-
-func (u *unpackReader) Read(p []byte) (n int, err error) {
-	if u.d == nil {
-		u.d, err = zstd.NewReader(u.packed, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxWindow(maxWindow))
-	}
-	if err == nil {
-		n, err = u.d.Read(p)
-	}
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = fmt.Errorf("cannot decompress the file: %w", err)
-	}
-	return n, err
-}
-
-// records returns the records of the file. report and progress may be nil.
-func (j *job) records(report func(line int64, reason string), progress func(read, size int64)) records {
-	if j.folder != nil {
-		return j.folder.records(j, report != nil)
-	}
-	if j.layout == byLine {
-		l := newLines(j.reader(progress), j.o.MaxRecord, report)
-		l.growing = j.o.Growing
-		return l
-	}
-	return newValues(j, report, progress)
-}
-
-// progressReader reads a file and reports its progress. Of an unwritten part, which reads as zeros, it returns only the
-// first ones.
-type progressReader struct {
-	file       vfs.File
-	read, size int64
-	progress   func(read, size int64)
-}
-
-func (m *progressReader) Read(p []byte) (int, error) {
-	p = p[:min(int64(len(p)), m.size-m.read)]
-	if len(p) == 0 {
-		return 0, io.EOF
-	}
-	n, err := m.file.ReadAt(p, m.read)
-	m.read += int64(n)
-	if n > 0 && p[n-1] == 0 {
-		m.read = vfs.NextData(m.file, m.read, m.size)
-	}
-	if n > 0 && m.progress != nil {
-		m.progress(m.read, m.size)
-	}
-	return n, err
 }

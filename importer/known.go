@@ -6,23 +6,17 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"hash"
+	"hash/fnv"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"github.com/google/uuid"
 )
-
-// Known remembers which histories a store holds completely. It is a cache: an import reads a history that it does not
-// know.
-type Known interface {
-	// Has reports whether this state of a history was noted, and every context that it fed is as the import left it.
-	Has(ctx context.Context, h History) bool
-	// Note remembers a history, whose records are durable in these contexts.
-	Note(h History, contexts []uuid.UUID)
-}
 
 // Destination is a [Store] that remembers the histories it holds. Save writes what it remembers.
 type Destination interface {
@@ -30,10 +24,6 @@ type Destination interface {
 	Known
 	Save() error
 }
-
-// History is a state of a history, without its content: checksums of its path, and of sizes, times, the end of the file
-// and the options of the import.
-type History struct{ Path, State [sha256.Size]byte }
 
 // rules is the version of the rules that make messages from records. Another one reads every file again.
 const rules = "import/1"
@@ -138,4 +128,65 @@ func watchResults(yield func(Result, error) bool) (watched func(Result, error) b
 		return more
 	}
 	return watched, func() ([]uuid.UUID, bool) { return contexts, ok }
+}
+
+// stampOf is a checksum of what the file system says about the files of a history, or of an error. newest is the time of
+// the newest file, zero if there is none.
+func stampOf(path string, err error) (stamp uint64, newest time.Time) {
+	s := stamper{Hash64: fnv.New64a()}
+	if err != nil {
+		_, _ = io.WriteString(s, err.Error())
+		return s.Sum64(), newest
+	}
+	if st := s.addFile(path); st != nil && st.IsDir() {
+		s.addFolder(path)
+	}
+	if strings.EqualFold(filepath.Ext(path), ".db") {
+		s.addFile(path + "-wal")
+	}
+	// STORAGE/session/PROJECT/SESSION.json of opencode has its messages and parts in other folders.
+	session, isJSON := strings.CutSuffix(filepath.Base(path), ".json")
+	sessions := filepath.Dir(filepath.Dir(path))
+	if storage := filepath.Dir(sessions); isJSON && filepath.Base(sessions) == "session" {
+		for _, e := range s.addFolder(filepath.Join(storage, "message", session)) {
+			s.addFolder(filepath.Join(storage, "part", strings.TrimSuffix(e.Name(), ".json")))
+		}
+	}
+	return s.Sum64(), s.newest
+}
+
+// stamper adds what the file system says about files.
+type stamper struct {
+	hash.Hash64
+	newest time.Time
+}
+
+func (s *stamper) addFile(path string) fs.FileInfo {
+	st, err := os.Stat(path)
+	if err != nil {
+		return nil
+	}
+	s.addInfo(st)
+	return st
+}
+
+func (s *stamper) addInfo(st fs.FileInfo) {
+	_, _ = io.WriteString(s, st.Name())
+	_ = binary.Write(s, binary.LittleEndian, [2]int64{st.Size(), st.ModTime().UnixNano()})
+	if st.ModTime().After(s.newest) {
+		s.newest = st.ModTime()
+	}
+}
+
+func (s *stamper) addFolder(dir string) []fs.DirEntry {
+	if st, err := os.Lstat(dir); err != nil || !st.IsDir() {
+		return nil
+	}
+	entries, _ := os.ReadDir(dir) // the import reports an error
+	for _, e := range entries {
+		if st, err := e.Info(); err == nil {
+			s.addInfo(st)
+		}
+	}
+	return entries
 }

@@ -173,18 +173,3 @@ func (l *lines) endLine() {
 	l.number++
 	l.nul, l.reason = 0, ""
 }
-
-// lenient finds values; [message.Compact] decides which of them are messages that can be stored.
-var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
-
-// reasonOf explains an error about JSON to a person who looks at the line.
-func reasonOf(err error) string {
-	var syntactic *jsontext.SyntacticError
-	switch {
-	case errors.Is(err, io.ErrUnexpectedEOF):
-		return "truncated JSON value"
-	case errors.As(err, &syntactic):
-		return fmt.Sprintf("invalid JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
-	}
-	return strings.TrimPrefix(err.Error(), message.ErrMalformed.Error()+": ")
-}

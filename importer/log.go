@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"path/filepath"
 	"strings"
 
@@ -200,4 +201,13 @@ func (b *branches) forkAt(of *target, at int64) {
 	if at > 0 {
 		b.current.parent, b.current.base = of, at
 	}
+}
+
+// openingRecords limits the records that are read for a description. The search for a session covers the whole file.
+const openingRecords = 200
+
+// empty reports the problems of a file without records.
+func (j *job) empty() error {
+	_ = j.each(j.records(j.report, nil), func(json.RawMessage, int64) error { return io.EOF })
+	return fmt.Errorf("%s: %w", j.path, ErrEmpty)
 }

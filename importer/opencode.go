@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -202,8 +201,8 @@ func (j *job) folderFiles(root *os.Root, dir string, f func(name string, body js
 			continue
 		}
 		name := path.Join(dir, e.Name())
-		body, err := j.folderFile(root, name)
-		if j.unfinished(err) {
+		body, err := readRecord(root, name, j.o.MaxRecord)
+		if isUnfinished(err, j.o.Growing) {
 			continue
 		}
 		if err != nil {
@@ -215,25 +214,4 @@ func (j *job) folderFiles(root *os.Root, dir string, f func(name string, body js
 		}
 	}
 	return nil
-}
-
-func (j *job) folderFile(root *os.Root, name string) (json.RawMessage, error) {
-	name = filepath.FromSlash(name)
-	st, err := root.Lstat(name)
-	switch {
-	case err != nil:
-		return nil, err
-	case !st.Mode().IsRegular():
-		return nil, errors.New("not a regular file")
-	case st.Size() > j.o.MaxRecord:
-		return nil, fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, st.Size(), j.o.MaxRecord)
-	}
-	b, err := root.ReadFile(name)
-	if err == nil && len(b) == 0 {
-		err = io.ErrUnexpectedEOF
-	}
-	if err != nil {
-		return nil, err
-	}
-	return message.Compact(b)
 }

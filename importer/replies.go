@@ -1,7 +1,6 @@
 package importer
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"math"
@@ -10,23 +9,6 @@ import (
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
 )
-
-// Formats in which a message holds the replies to it. A record is a message without its replies.
-
-// sameButNull reports whether two messages differ only in members that are null. OpenAssistant publishes each tree twice:
-// only one of the two files has these members, so neither is a later state of the other.
-func sameButNull(a, b json.RawMessage) bool { return bytes.Equal(withoutNull(a), withoutNull(b)) }
-
-func withoutNull(object json.RawMessage) json.RawMessage {
-	b := []byte{'{'}
-	_ = message.Members(object, func(key string, v jsontext.Value) error {
-		if v.Kind() != 'n' {
-			b = appendMember(b, key, v)
-		}
-		return nil
-	})
-	return append(b, '}')
-}
 
 // parseOpenAssistant reads an OpenAssistant tree: the root message, or an object with it under "prompt".
 func parseOpenAssistant(body json.RawMessage) (*conversation, error) {

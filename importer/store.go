@@ -179,3 +179,20 @@ func owner(spans []Span, at int64) uuid.UUID {
 	}
 	return uuid.Nil
 }
+
+// says is what a record has in common with other records of its history. A format fills it in; [repeats] finds the other
+// records.
+type says struct {
+	texts []key    // of the record: a record for no reader with one of them is its copy
+	parts []key    // texts of other records, which it repeats beside more
+	calls []key    // tool calls that it makes, answers or reports
+	about []string // ids in the tool of the records of which it is a copy
+
+	spawns []key     // the texts with which its calls begin sidechains
+	task   key       // of a record that begins a sidechain: that text
+	gives  []argText // the texts in the arguments of its calls
+	echo   []argText // texts beside the answer to a call, which may repeat the arguments
+}
+
+// argText is a text in the arguments of a call.
+type argText struct{ call, text key }

@@ -163,7 +163,6 @@ func (t *transcript) spawn(e *entry) (node, bool) {
 	return n, ok && e.parent != ""
 }
 
-func callKey(id string) key     { return keyOf("call\x00" + id) }
 func taskKey(prompt string) key { return keyOf("task\x00" + prompt) }
 
 // plain reports whether an agent's name may be part of a branch's name.
@@ -197,4 +196,30 @@ func (t *transcript) placed(e *entry, to *target) {
 		delete(t.replies, k)
 	}
 	t.nodes[k] = n
+}
+
+// entry is the part of a transcript's line that decides its branch.
+type entry struct {
+	uuid, parent, session, agent, messageID, model string
+	cwd, gitBranch, title, leaf, logicalParent     string
+
+	typ, subtype string
+
+	sidechain bool
+	prompt    bool // a human's prompt, or a sidechain's task
+	text      string
+	said      string // what a person says in it
+
+	spawnedBy []string  // ids of the tool calls that it names as its origin
+	calls     []toolUse // tool calls in it
+
+	says    says
+	answers []string // ids of the tool calls whose results are in it
+	beside  []key    // texts in the results that are not part of the message
+	ofAgent bool     // progress of a subagent
+}
+
+type toolUse struct {
+	id     string
+	prompt string // the task of a subagent; "" for other tools
 }

@@ -1,6 +1,29 @@
 package importer
 
-import "fmt"
+import (
+	"encoding/json"
+	"fmt"
+)
+
+// conversation is a conversation of a document.
+type conversation struct {
+	info     Info
+	opening  []json.RawMessage // derives the id of a conversation without one
+	extra    []byte            // the members beside the messages, an unfinished object
+	current  string            // the name of the node that the person saw last; "" for the last leaf
+	nodes    []treeNode
+	titled   int      // the number of the node whose text the title is, from 1; 0 for a title of the tool
+	mirrors  []Record // records that repeat the conversation; they get a branch of their own
+	problems []string
+}
+
+// treeNode is a message and its place in the tree.
+type treeNode struct {
+	name, parent string // unique in the conversation
+	children     []string
+	own          string // the message's id in the tool
+	Record              // with body, without ids
+}
 
 // plan puts each node of a tree on its branch, once and after its parent. The path to the current node is main and
 // comes first. Then each further leaf, in the order of the file, adds the part of its path that is not stored yet. plan

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 
 	"github.com/ctxdir/ctxdir/internal/message"
 	"github.com/go-json-experiment/json/jsontext"
@@ -25,19 +26,6 @@ type values struct {
 	offset int64 // line is the line of this offset
 	line   int64
 	end    bool
-}
-
-func newValues(j *job, report func(int64, string), progress func(read, size int64)) *values {
-	v := &values{file: j.file, report: report, line: 1, start: j.skip}
-	r := j.reader(progress)
-	var head [len(bom)]byte
-	if n, _ := j.file.ReadAt(head[:], j.skip); string(head[:n]) == bom {
-		v.start += int64(n)
-		_, _ = io.ReadFull(r, head[:])
-	}
-	v.src = &limitReader{r: r, limit: j.o.MaxRecord}
-	v.d = jsontext.NewDecoder(v.src, lenient...)
-	return v
 }
 
 func (v *values) next() (json.RawMessage, int64, error) {
@@ -223,4 +211,41 @@ func contentText(v jsontext.Value) (s string) {
 		return nil
 	})
 	return s
+}
+
+// maxNesting limits the depth of messages within messages.
+const maxNesting = 1000
+
+// errStop ends the read of a file when the caller stops.
+var errStop = errors.New("stopped")
+
+// errEnough ends a read that has found its goal.
+var errEnough = errors.New("read enough")
+
+// appendMember appends a member to an unfinished object.
+func appendMember(object []byte, name string, v jsontext.Value) []byte {
+	if len(object) > 1 {
+		object = append(object, ',')
+	}
+	quoted, err := jsontext.AppendQuote(nil, name)
+	if err != nil {
+		// The decoder replaced half a surrogate pair in the name, so Marshal can write it.
+		quoted, _ = json.Marshal(name)
+	}
+	return append(append(append(object, quoted...), ':'), v...)
+}
+
+// lenient finds values; [message.Compact] decides which of them are messages that can be stored.
+var lenient = []jsontext.Options{jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true)}
+
+// reasonOf explains an error about JSON to a person who looks at the line.
+func reasonOf(err error) string {
+	var syntactic *jsontext.SyntacticError
+	switch {
+	case errors.Is(err, io.ErrUnexpectedEOF):
+		return "truncated JSON value"
+	case errors.As(err, &syntactic):
+		return fmt.Sprintf("invalid JSON at byte %d of it: %v", syntactic.ByteOffset, syntactic.Err)
+	}
+	return strings.TrimPrefix(err.Error(), message.ErrMalformed.Error()+": ")
 }
