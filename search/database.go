@@ -17,52 +17,6 @@ import (
 	sqlitecode "modernc.org/sqlite/lib"
 )
 
-// version of the schema and of the rules that cut terms. An index of another version is rebuilt.
-const version = "search/1"
-
-var schema = `
-CREATE TABLE about (
-	version TEXT NOT NULL, store BLOB NOT NULL, made BLOB NOT NULL,  -- made: random
-	changes INTEGER NOT NULL,  -- of contexts.names
-	-- How many transactions removed rows because the store lost their messages; and how many of them left no terms in the file.
-	lost INTEGER NOT NULL, purged INTEGER NOT NULL
-);
-CREATE TABLE contexts (
-	n INTEGER PRIMARY KEY AUTOINCREMENT,  -- never used again
-	id BLOB NOT NULL UNIQUE,
-	state TEXT,  -- of the context when the rows were complete: see ctxdir.Context.Changes; null while rows are missing
-	names TEXT NOT NULL,  -- title, labels, branches and lines
-	metadata INTEGER NOT NULL,  -- sum of all of it
-	changes INTEGER NOT NULL  -- of rows and metadata
-);
-CREATE TABLE lines (n INTEGER PRIMARY KEY, context INTEGER NOT NULL, id BLOB NOT NULL, UNIQUE (context, id));
-CREATE TABLE messages (
-	n INTEGER PRIMARY KEY AUTOINCREMENT,
-	line INTEGER NOT NULL, position INTEGER NOT NULL, id BLOB NOT NULL,
-	sum INTEGER NOT NULL,  -- of id and time of the committed version
-	edited INTEGER NOT NULL,  -- the time of the file, if it was edited by hand; else 0
-	at INTEGER NOT NULL, role TEXT NOT NULL, type TEXT NOT NULL,
-	voice INTEGER NOT NULL,  -- who says most of it: see voice
-	text INTEGER NOT NULL,  -- sum of all words, to show one of several copies
-	usage BLOB,  -- what the count of tokens needs: see package usage; null for nothing
-	-- what outlines need: see outline.Note
-	marks INTEGER NOT NULL, calls BLOB, failed INTEGER NOT NULL, added INTEGER NOT NULL, removed INTEGER NOT NULL, begins TEXT NOT NULL,
-	UNIQUE (line, position)
-);
-CREATE INDEX edits ON messages (line) WHERE edited <> 0;
-CREATE INDEX prompts ON messages (line, position) WHERE marks & 1;
-CREATE TABLE files (
-	message INTEGER NOT NULL, n INTEGER NOT NULL,
-	path TEXT NOT NULL, access TEXT NOT NULL, type TEXT NOT NULL, size INTEGER NOT NULL, text INTEGER NOT NULL,
-	pointer TEXT NOT NULL, payload TEXT NOT NULL,
-	PRIMARY KEY (message, n)
-) WITHOUT ROWID;
-CREATE VIEW paths AS SELECT DISTINCT message, path FROM files WHERE access <> 'named';
-CREATE VIRTUAL TABLE terms USING fts5(said, rest, said_stems, rest_stems, scope,
-	content='', contentless_delete=1, tokenize="ascii tokenchars '_~'");
-INSERT INTO terms(terms, rank) VALUES ('hashsize', 8388608);
-` + strips
-
 // File is the index in the folder derived of a store.
 const File = "search.db"
 
@@ -87,11 +41,9 @@ func source(path string) string {
 	return u.String()
 }
 
-// openDatabase opens the index of a store, and makes an empty one if it is missing, damaged or of another version. If
-// the store is open for reading, or its folder cannot be written, the index is in memory.
-func openDatabase(ctx context.Context, s *ctxdir.Store) (*database, error) {
-	info := s.Info()
-	folder, err := attach(s)
+// openDatabase opens the index of a store, and makes an empty one if it is missing, damaged or of another version. folder
+// and err are what attach returned. If the store is open for reading, or its folder cannot be written, the index is in memory.
+func openDatabase(ctx context.Context, info ctxdir.StoreInfo, folder string, err error) (*database, error) {
 	if errors.Is(err, errors.ErrUnsupported) {
 		info.Path = ""
 	}
@@ -338,4 +290,9 @@ func isUnusable(err error) bool {
 	c := code(err)
 	return errors.Is(err, errVersion) || c == sqlitecode.SQLITE_CORRUPT || c == sqlitecode.SQLITE_NOTADB || c == sqlitecode.SQLITE_FORMAT ||
 		c == sqlitecode.SQLITE_CANTOPEN || c == sqlitecode.SQLITE_IOERR
+}
+
+// hasNoFile reports whether the index of a store has no file, by the error of attach.
+func hasNoFile(err error) bool {
+	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, errors.ErrUnsupported)
 }

@@ -3,6 +3,7 @@ package search
 import (
 	"context"
 	"encoding/json"
+	"fmt"
 	"iter"
 	"math"
 	"slices"
@@ -14,11 +15,6 @@ import (
 
 // The index is one of digests, so that counting tokens need not read every message.
 var _ usage.Index = (*Index)(nil)
-
-// digestion is the data of the digest of a message.
-func digestion(ctx context.Context, m *ctxdir.Message) []byte {
-	return usage.Digestion(m, func() (json.RawMessage, error) { return m.Texts(ctx) })
-}
 
 // stretch is a part of a line that a line shows.
 type stretch struct {
@@ -92,4 +88,20 @@ func (db *database) digests(ctx context.Context, context int64, s stretch, yield
 		}
 	}
 	return true, rows.Err()
+}
+
+// namesOf returns what the index knows of a context. It fails with [ctxdir.ErrNotExist] for an unknown one.
+func (x *Index) namesOf(ctx context.Context, id uuid.UUID) (db *database, n *names, row int64, err error) {
+	if db, err = x.open(ctx); err != nil {
+		return nil, nil, 0, err
+	}
+	is, err := rowOf(ctx, db, id)
+	if err != nil {
+		return nil, nil, 0, err
+	}
+	if is == nil {
+		return nil, nil, 0, fmt.Errorf("%w: context %s is missing from the search index", ctxdir.ErrNotExist, id)
+	}
+	n = &names{}
+	return db, n, is.n, json.Unmarshal([]byte(is.names), n)
 }

@@ -2,6 +2,7 @@ package search
 
 import (
 	"context"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -10,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/outline"
 	"github.com/ctxdir/ctxdir/transcript"
+	"github.com/ctxdir/ctxdir/usage"
 	"github.com/google/uuid"
 )
 
@@ -239,3 +242,14 @@ func (c *cutting) documents() func(yield func(d *document) bool) {
 
 // cutters keeps cutters, which remember stems.
 var cutters = sync.Pool{New: func() any { return newCutter() }}
+
+// digestion is the data of the digest of a message.
+func digestion(ctx context.Context, m *ctxdir.Message) []byte {
+	return usage.Digestion(m, func() (json.RawMessage, error) { return m.Texts(ctx) })
+}
+
+// sumOf returns the sum that stands for a version of a message: a later version has a later time.
+func sumOf(id uuid.UUID, storedAt time.Time) int64 {
+	b := binary.LittleEndian.AppendUint64(id[:], uint64(storedAt.UnixMicro()))
+	return int64(xxhash.Sum64(b))
+}

@@ -14,6 +14,13 @@ import (
 	"github.com/google/uuid"
 )
 
+// An update looks for edits by hand in about as many files as it can stat in 10 ms. The bound is a number of files, so that
+// what it finds does not depend on the load of the machine.
+const (
+	editsBudget = 5000 // files
+	editsOpen   = 50   // as many cost as much as opening a context
+)
+
 // verify looks for messages that were edited by hand since the last look: no commit tells of them. It compares the size
 // and time of each message file with the rows of its context. Unless all is set, it does so within [editsBudget], and
 // begins with a random context.

@@ -16,13 +16,6 @@ import (
 	"github.com/google/uuid"
 )
 
-// How a message touches a file.
-const (
-	Attached = "attached" // the message has its content
-	Read     = "read"     // a tool reads it, or searches it
-	Written  = "written"  // a tool writes, edits or removes it
-)
-
 // FileQuery says which files to list. A file must meet all conditions.
 type FileQuery struct {
 	// Query says which messages are looked at. Path is the path of the file; Text is optional. Limit and Cursor count
@@ -69,6 +62,7 @@ func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error
 }
 
 const fileColumns = "m.n, m.line, m.position, m.id, m.sum, m.at, m.role, m.type, " +
+
 	"f.n, f.path, f.access, f.type, f.size, f.text, f.pointer, f.payload"
 
 // PathCount says how often messages touch the files of a path.

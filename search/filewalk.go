@@ -11,6 +11,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
+// How a message touches a file.
+const (
+	Attached = "attached" // the message has its content
+	Read     = "read"     // a tool reads it, or searches it
+	Written  = "written"  // a tool writes, edits or removes it
+)
+
 // fileMention is a file that a message attaches, or that a tool reads or writes.
 type fileMention struct {
 	path      string
@@ -21,9 +28,6 @@ type fileMention struct {
 	pointer   string
 	payload   string // SHA-256 of the payload that is its content
 }
-
-// maxFiles bounds the files of one message.
-const maxFiles = 1000
 
 // Names of members that say what an object says about a file.
 var (
@@ -37,14 +41,6 @@ var (
 	readNames    = nameSet("numLines num_lines totalLines startLine")
 	attachTypes  = nameSet("file input_file image input_image image_url document attachment audio input_audio video")
 )
-
-func nameSet(words string) map[string]bool {
-	all := map[string]bool{}
-	for _, w := range strings.Fields(words) {
-		all[w] = true
-	}
-	return all
-}
 
 // pathEnds are the ends of pathNames and of commandNames in a text that is JSON.
 var pathEnds = []string{`ath"`, `ile"`, `ilename"`, `ileName"`, `ommand"`, `cmd"`}

@@ -26,11 +26,6 @@ func attach(s *ctxdir.Store) (string, error) {
 	return s.Derived("search", func(ctx context.Context, contexts []uuid.UUID) error { return forget(ctx, s, contexts) })
 }
 
-// hasNoFile reports whether the index of a store has no file, by the error of attach.
-func hasNoFile(err error) bool {
-	return errors.Is(err, ctxdir.ErrReadOnly) || errors.Is(err, errors.ErrUnsupported)
-}
-
 // forget removes the rows of messages, and of versions, that contexts have no more, and then the terms of all removed
 // rows from the files of the index.
 func forget(ctx context.Context, s *ctxdir.Store, contexts []uuid.UUID) error {

@@ -124,20 +124,6 @@ type querier interface {
 	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
 }
 
-// current returns the directory, empty if contexts changed since it was read.
-func (x *Index) current(ctx context.Context, q querier) (*directory, error) {
-	var changes int64
-	if err := q.QueryRowContext(ctx, "SELECT changes FROM about").Scan(&changes); err != nil {
-		return nil, err
-	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
-	if x.names == nil || x.names.changes != changes {
-		x.names = &directory{changes: changes, places: map[int64]*place{}, contexts: map[int64]*names{}}
-	}
-	return x.names, nil
-}
-
 // place returns the context of a line.
 func (d *directory) place(ctx context.Context, q querier, line int64) (*place, error) {
 	d.mu.Lock()

@@ -3,7 +3,6 @@ package search
 import (
 	"context"
 	"database/sql"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"iter"
@@ -17,74 +16,10 @@ import (
 	"github.com/google/uuid"
 )
 
-// strips is the schema of the marks of 64 messages in a row. Triggers keep them as the rows of messages are: whatever
-// writes or removes a row does not have to think of them.
-var strips = func() string {
-	names := []string{"prompts", "replies", "calls", "edits", "failures", "breaks"} // in the order of the marks
-	columns, bits, set, clear := "", "", "", ""
-	for i, name := range names {
-		columns += fmt.Sprintf("%s INTEGER NOT NULL, ", name)
-		bits += fmt.Sprintf("((new.marks >> %d) & 1) << (new.position & 63), ", i)
-		set += fmt.Sprintf("%[1]s = %[1]s | excluded.%[1]s, ", name)
-		clear += fmt.Sprintf("%[1]s = %[1]s & ~(1 << (old.position & 63)), ", name)
-	}
-	return `
-CREATE TABLE strips (line INTEGER NOT NULL, n INTEGER NOT NULL,  -- positions from 64 n
-	` + columns + `added INTEGER NOT NULL, removed INTEGER NOT NULL,
-	PRIMARY KEY (line, n)) WITHOUT ROWID;
-CREATE TRIGGER mark AFTER INSERT ON messages WHEN new.marks <> 0 BEGIN
-	INSERT INTO strips VALUES (new.line, new.position >> 6, ` + bits + `new.added, new.removed)
-	ON CONFLICT DO UPDATE SET ` + set + `added = added + excluded.added, removed = removed + excluded.removed;
-END;
-CREATE TRIGGER unmark AFTER DELETE ON messages WHEN old.marks <> 0 BEGIN
-	UPDATE strips SET ` + clear + `added = added - old.added, removed = removed - old.removed
-	WHERE line = old.line AND n = old.position >> 6;
-END;
-CREATE TRIGGER unline AFTER DELETE ON lines BEGIN
-	DELETE FROM strips WHERE line = old.n;
-END;
-`
-}()
-
-// packCalls makes numbers of calls a blob, nil for none: a byte for each kind.
-func packCalls(calls *outline.Calls) []byte {
-	if *calls == (outline.Calls{}) {
-		return nil
-	}
-	b := make([]byte, len(calls))
-	for i, n := range calls {
-		b[i] = byte(min(n, math.MaxUint8))
-	}
-	return b
-}
-
-func unpackCalls(b []byte) (calls outline.Calls) {
-	for i := range min(len(b), len(calls)) {
-		calls[i] = int64(b[i])
-	}
-	return calls
-}
-
 // spread is a part of a line that a line shows, by the number of the line in the index.
 type spread struct {
 	line     int64
 	from, to int64
-}
-
-// namesOf returns what the index knows of a context. It fails with [ctxdir.ErrNotExist] for an unknown one.
-func (x *Index) namesOf(ctx context.Context, id uuid.UUID) (db *database, n *names, row int64, err error) {
-	if db, err = x.open(ctx); err != nil {
-		return nil, nil, 0, err
-	}
-	is, err := rowOf(ctx, db, id)
-	if err != nil {
-		return nil, nil, 0, err
-	}
-	if is == nil {
-		return nil, nil, 0, fmt.Errorf("%w: context %s is missing from the search index", ctxdir.ErrNotExist, id)
-	}
-	n = &names{}
-	return db, n, is.n, json.Unmarshal([]byte(is.names), n)
 }
 
 // spreads returns what a line of a context shows at the positions from to, without to. Lines that the index does not
@@ -271,6 +206,7 @@ func (db *database) brief(ctx context.Context, s spread, is *Brief) error {
 func (x *Index) FindTurns(
 	ctx context.Context, id, line uuid.UUID, b *outline.Branch, filter string, from int64, most int,
 ) ([]int64, error) {
+
 	begin, _ := b.Turn(max(from, 1))
 	db, spreads, err := x.spreads(ctx, id, line, begin, b.Length())
 	if err != nil {

@@ -21,20 +21,10 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"sync"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/answers"
 )
-
-// Index is the open search index of a store. Several goroutines may use it, and several processes may open it.
-type Index struct {
-	store *ctxdir.Store
-	dir   string     // of the store
-	mu    sync.Mutex // held by an update, and to open the file
-	db    *database
-	names *directory
-}
 
 // Open opens the index of a store as the last [Index.Update] of any process left it, which may be empty or stale. It does
 // not follow the store: call Update, or [Index.UpdateContext], before a search that has to see new messages. If the store

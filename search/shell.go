@@ -39,3 +39,14 @@ func eachNamed(command string, yield func(path string)) {
 }
 
 func isBetweenWords(r rune) bool { return strings.ContainsRune(" \t\r\n\"'`;|&<>()=,{}", r) }
+
+// maxFiles bounds the files of one message.
+const maxFiles = 1000
+
+func nameSet(words string) map[string]bool {
+	all := map[string]bool{}
+	for _, w := range strings.Fields(words) {
+		all[w] = true
+	}
+	return all
+}

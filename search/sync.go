@@ -2,13 +2,11 @@ package search
 
 import (
 	"context"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"iter"
 	"os"
 	"path/filepath"
-	"time"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/ctxdir/ctxdir"
@@ -33,12 +31,6 @@ type rowSums map[int64]rowSum
 type rowSum struct {
 	n           int64
 	sum, edited int64
-}
-
-// sumOf returns the sum that stands for a version of a message: a later version has a later time.
-func sumOf(id uuid.UUID, storedAt time.Time) int64 {
-	b := binary.LittleEndian.AppendUint64(id[:], uint64(storedAt.UnixMicro()))
-	return int64(xxhash.Sum64(b))
 }
 
 // positions are messages to read, for each line.
@@ -379,4 +371,18 @@ func (s *contextSync) editTime(line, id uuid.UUID) int64 {
 		return 0
 	}
 	return info.ModTime().UnixNano()
+}
+
+// sync brings a context up to date.
+func (w *writer) sync(ctx context.Context, id uuid.UUID) error {
+	err := errOvertaken
+	for errors.Is(err, errOvertaken) {
+		if err = w.begin(ctx); err == nil {
+			err = w.x.store.Use(ctx, id, func(c *ctxdir.Context) error { return w.syncOpen(ctx, c, nil) })
+		}
+	}
+	if err == nil && w.isFull() {
+		err = w.commit()
+	}
+	return err
 }

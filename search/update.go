@@ -2,7 +2,6 @@ package search
 
 import (
 	"context"
-	"database/sql"
 	"errors"
 	"maps"
 	"slices"
@@ -27,36 +26,6 @@ type UpdateResult struct {
 	Behind int64
 	// Problem joins the errors of contexts that cannot be read; the others are complete.
 	Problem error
-}
-
-// An update looks for edits by hand in about as many files as it can stat in 10 ms. The bound is a number of files, so that
-// what it finds does not depend on the load of the machine.
-const (
-	editsBudget = 5000 // files
-	editsOpen   = 50   // as many cost as much as opening a context
-)
-
-// contextRow is what the index knows of a context.
-type contextRow struct {
-	n        int64
-	id       uuid.UUID
-	state    string
-	complete bool // the rows are those of the state
-	names    string
-	metadata int64
-}
-
-const contextColumns = "n, id, state, names, metadata"
-
-func (r *contextRow) scan(row interface{ Scan(...any) error }) error {
-	var id []byte
-	var state sql.NullString
-	if err := row.Scan(&r.n, &id, &state, &r.names, &r.metadata); err != nil {
-		return err
-	}
-	r.state, r.complete = state.String, state.Valid
-	copy(r.id[:], id)
-	return nil
 }
 
 // Update brings the index up to date with every commit of every process. An index that is damaged, or was removed
@@ -90,7 +59,8 @@ func (x *Index) reopen(ctx context.Context) error {
 		_ = x.db.Close()
 		x.db = nil
 	}
-	db, err := openDatabase(ctx, x.store)
+	folder, err := attach(x.store)
+	db, err := openDatabase(ctx, x.store.Info(), folder, err)
 	if err != nil {
 		return err
 	}
@@ -226,6 +196,7 @@ func (x *Index) UpdateContext(ctx context.Context, id uuid.UUID) error {
 func (w *writer) syncAll(
 	ctx context.Context, due []uuid.UUID, known map[uuid.UUID]*contextRow, o UpdateOptions,
 ) (done UpdateResult, err error) {
+
 	for i, id := range due {
 		if o.Progress != nil {
 			o.Progress(i, len(due))
@@ -298,14 +269,4 @@ func (x *Index) behind(ctx context.Context, ids []uuid.UUID, known map[uuid.UUID
 		n += max(commits, 1)
 	}
 	return n
-}
-
-// rowOf returns the row of a context, nil for none.
-func rowOf(ctx context.Context, tx querier, id uuid.UUID) (*contextRow, error) {
-	var r contextRow
-	err := r.scan(tx.QueryRowContext(ctx, "SELECT "+contextColumns+" FROM contexts WHERE id = ?", id[:]))
-	if errors.Is(err, sql.ErrNoRows) {
-		return nil, nil
-	}
-	return &r, err
 }

@@ -3,11 +3,9 @@ package search
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"fmt"
 	"time"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
@@ -204,19 +202,5 @@ func (w *writer) remove(n int64) error {
 // renamed notes that contexts or lines changed, so that searches read them again.
 func (w *writer) renamed() error {
 	_, err := w.exec("UPDATE about SET changes = changes + 1")
-	return err
-}
-
-// sync brings a context up to date.
-func (w *writer) sync(ctx context.Context, id uuid.UUID) error {
-	err := errOvertaken
-	for errors.Is(err, errOvertaken) {
-		if err = w.begin(ctx); err == nil {
-			err = w.x.store.Use(ctx, id, func(c *ctxdir.Context) error { return w.syncOpen(ctx, c, nil) })
-		}
-	}
-	if err == nil && w.isFull() {
-		err = w.commit()
-	}
 	return err
 }
