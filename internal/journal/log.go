@@ -287,8 +287,8 @@ func (l *Log) Unchanged() bool {
 
 // IsThere reports whether the folder still has this file under its name.
 func (l *Log) IsThere() bool {
-	now, err := l.dir.Lstat(l.name)
-	return err == nil && vfs.SameFile(now, l.info)
+	is, _ := vfs.IsAt(l.dir, l.name, l.info)
+	return is
 }
 
 // firstRead is how many bytes of a record are read before its length is known: all of most records.

@@ -27,6 +27,29 @@ func (o *osFS) statPath(name string) (fs.FileInfo, error) {
 	return info, nil
 }
 
+// statNumber is statPath for the number of the file alone.
+func (o *osFS) statNumber(path string) (fs.FileInfo, error) {
+	var st unix.Statx_t
+	err := o.at("statat", path, func(dir int) error {
+		return again(func() error { return unix.Statx(dir, path, unix.AT_SYMLINK_NOFOLLOW, unix.STATX_INO, &st) })
+	})
+	if errors.Is(err, unix.ENOSYS) {
+		return o.statPath(path)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return &numberInfo{statInfo{name: path}, fileNumber{unix.Mkdev(st.Dev_major, st.Dev_minor), st.Ino}}, nil
+}
+
+// numberInfo describes a file by its number alone.
+type numberInfo struct {
+	statInfo
+	number fileNumber
+}
+
+func (i *numberInfo) Sys() any { return i.number }
+
 // lstatIn opens nothing. The path leads through no link: the folder is examined first.
 func (o *osFS) lstatIn(folder string, names []string) (infos []fs.FileInfo, err error) {
 	if folder == "." {

@@ -48,6 +48,8 @@ func (i *statInfo) Mode() fs.FileMode {
 
 func number(info fs.FileInfo) (fileNumber, bool) {
 	switch st := info.Sys().(type) {
+	case fileNumber:
+		return st, true
 	case *unix.Stat_t:
 		return fileNumber{uint64(st.Dev), st.Ino}, true //nolint:unconvert // 32 bits on some systems
 	case *syscall.Stat_t:
