@@ -9,7 +9,7 @@ import (
 
 // manyRow appends so much that what an engine leaves for later has to be done meanwhile, and waits for all of it.
 func manyRow(ctx context.Context, e *Env) ([]*Result, error) {
-	count := min(e.size(10_000)*2, e.Scale)
+	count := min(e.size(10_000)*2, e.Scale/4)
 	r := &Result{
 		Row: "durable appends one by one, and a flush", At: Count(count), Unit: Nanoseconds,
 		Goal: "≤ 1.3 × SQLite",

@@ -133,6 +133,9 @@ func (e *Env) plan() measure.Plan {
 		Rounds: e.Rounds, Turn: 2 * time.Second, Total: 20 * time.Second,
 		Quiet: func() error { return machine.SyncAll(e.Dir) },
 	}
+	if e.Scale <= 100_000 { // a look at some rows, not a report
+		p.Turn, p.Total = p.Turn/2, p.Total/2
+	}
 	if e.Quick {
 		p.Turn, p.Total = 200*time.Millisecond, time.Second
 	}
@@ -215,10 +218,7 @@ func (e *Env) explain(r *Result, lane measure.Lane) error {
 	if r.Met() {
 		return nil
 	}
-	length, path := 3*time.Second, ""
-	if e.Quick {
-		length = 300 * time.Millisecond
-	}
+	length, path := e.plan().Turn*3/2, ""
 	if e.Profiles != "" {
 		e.made++
 		path = filepath.Join(e.Profiles, fmt.Sprintf("%03d-%s.pprof", e.made, slug(r.Row+" "+r.At)))
