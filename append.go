@@ -95,7 +95,7 @@ type AppendResult struct {
 // ctx cancels the wait for the lock, never a commit. Append takes a Position and a Sequence.
 func (b *Branch) Append(ctx context.Context, d Draft, opts ...WriteOptions) (AppendResult, error) {
 	at, err := b.e.Append(ctx, d.engine(), writeOptions(opts)...)
-	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, wrap(err)
+	return AppendResult{ID: at.ID, Position: at.Position, Existed: at.Existed}, err
 }
 
 // AppendBatch adds messages in order, with one commit and one fdatasync. The results say for each message whether it is
@@ -105,14 +105,14 @@ func (b *Branch) AppendBatch(ctx context.Context, drafts []Draft, opts ...WriteO
 	done, err := b.e.AppendBatch(ctx, engineDrafts(drafts), writeOptions(opts)...)
 	results := make([]AppendResult, len(done))
 	for i, r := range done {
-		results[i] = AppendResult{r.ID, r.Position, r.Existed, wrap(r.Err)}
+		results[i] = AppendResult{r.ID, r.Position, r.Existed, r.Err}
 	}
-	return results, wrap(err)
+	return results, err
 }
 
 // Replace gives a message another body, for instance while it streams. Its position stays; the old version goes to the
 // trash of the context. Replace fails with [ErrErased] if the message was erased, and with [ErrShared] when another branch
 // shows it too, unless Shared is set. It takes a Position and a Sequence too.
 func (b *Branch) Replace(ctx context.Context, id uuid.UUID, d Draft, opts ...WriteOptions) error {
-	return wrap(b.e.Replace(ctx, id, d.engine(), writeOptions(opts)...))
+	return b.e.Replace(ctx, id, d.engine(), writeOptions(opts)...)
 }

@@ -55,7 +55,7 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 // and in all; it may be nil.
 func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
 	r, err := archiving.Unarchive(ctx, c.e, progress)
-	return archived(r), wrap(err)
+	return archived(r), err
 }
 
 // Externalise applies a text threshold, in bytes, to the stored messages, including those of removed branches: a text of
@@ -64,5 +64,5 @@ func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64
 // second call continues. With dryRun it only counts.
 func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
 	r, err := archiving.Externalise(ctx, c.e, threshold, dryRun)
-	return archived(r), wrap(err)
+	return archived(r), err
 }

@@ -25,7 +25,7 @@ type BackupResult struct {
 // fails with [ErrInvalid] when both are the same store, or when the other one is inside this one.
 func (s *Store) Backup(ctx context.Context, id uuid.UUID, to *Store) (BackupResult, error) {
 	r, err := backup.Copy(ctx, s.e, id, to.e)
-	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, wrap(r.Problem), r.Current}, wrap(err)
+	return BackupResult{r.Context, r.Path, r.Messages, r.Bytes, r.Missing, r.Problem, r.Current}, err
 }
 
 // Copy makes a new context in the same store from the first n messages of this branch, with the metadata m as in

@@ -24,7 +24,7 @@ type Branch struct {
 
 func newBranch(e *engine.Branch, err error) (*Branch, error) {
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return &Branch{e}, nil
 }
@@ -60,8 +60,7 @@ func (b *Branch) Name() string { return b.e.Name() }
 
 // Len returns the number of messages that the branch shows.
 func (b *Branch) Len(ctx context.Context) (int64, error) {
-	n, err := b.e.Len(ctx)
-	return n, wrap(err)
+	return b.e.Len(ctx)
 }
 
 // Messages yields the messages at the positions [from, to) in order, and reads ahead while the caller works. Positions
@@ -84,7 +83,7 @@ func (b *Branch) Last(ctx context.Context, n int) ([]*Message, error) {
 
 func all(from []*loader.Message, err error) ([]*Message, error) {
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return messages(from), nil
 }
@@ -93,7 +92,7 @@ func all(from []*loader.Message, err error) ([]*Message, error) {
 // A message that cannot be read has Unavailable set.
 func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 	m, err := b.e.Message(ctx, id)
-	return message(m), wrap(err)
+	return message(m), err
 }
 
 // PositionAt returns the position at which the branch reaches a time: the message there is of that time or later, and
@@ -102,8 +101,7 @@ func (b *Branch) Message(ctx context.Context, id uuid.UUID) (*Message, error) {
 // the same. The time of a message is CreatedAt, or StoredAt if it has none; an unavailable message has the time of the
 // next available one. PositionAt searches by bisection: it reads about 20 messages of a million.
 func (b *Branch) PositionAt(ctx context.Context, t time.Time) (int64, error) {
-	p, err := b.e.PositionAt(ctx, t)
-	return p, wrap(err)
+	return b.e.PositionAt(ctx, t)
 }
 
 // Fork adds a branch that begins with the first n messages of this one, and has its system prompt. It copies nothing,
@@ -114,27 +112,26 @@ func (b *Branch) Fork(ctx context.Context, name string, n int64) (*Branch, error
 
 // Rewind makes the branch show only its first n messages. The others stay as long as other branches show them; the
 // trash lists the rest, and a collection removes it after the grace period.
-func (b *Branch) Rewind(ctx context.Context, n int64) error { return wrap(b.e.Rewind(ctx, n)) }
+func (b *Branch) Rewind(ctx context.Context, n int64) error { return b.e.Rewind(ctx, n) }
 
 // Rename renames the branch, and returns it under its new name. The folder of its messages keeps its name. Rename fails
 // with [ErrNotExist], [ErrInvalid] or [ErrExist].
 func (b *Branch) Rename(ctx context.Context, to string) (*Branch, error) {
 	c := b.e.Context()
 	if err := c.Rename(ctx, b.Name(), to); err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return newBranch(c.Branch(to))
 }
 
 // Remove removes the branch. Its messages stay as long as other branches show them; the trash lists the rest, and a
 // collection removes it after the grace period. Remove fails with [ErrInvalid] for the active branch.
-func (b *Branch) Remove(ctx context.Context) error { return wrap(b.e.Context().Remove(ctx, b.Name())) }
+func (b *Branch) Remove(ctx context.Context) error { return b.e.Context().Remove(ctx, b.Name()) }
 
 // SystemPrompt returns the system prompt of the branch as it was given, or nil if it has none. [Metadata] has a
 // reference instead.
 func (b *Branch) SystemPrompt(ctx context.Context) (json.RawMessage, error) {
-	prompt, err := b.e.Context().SystemPrompt(ctx, b.Name())
-	return prompt, wrap(err)
+	return b.e.Context().SystemPrompt(ctx, b.Name())
 }
 
 // State returns your state on the branch, or nil if it has none.
@@ -160,7 +157,7 @@ func (b *Branch) SetState(ctx context.Context, state json.RawMessage, opts ...Wr
 	if errors.Is(err, missing) {
 		return missing
 	}
-	return wrap(err)
+	return err
 }
 
 func (b *Branch) missing(op string) error {

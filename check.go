@@ -111,7 +111,7 @@ func repaired(r integrity.Repaired) Finding {
 func RepairStore(dir string, opts ...Options) ([]Finding, error) {
 	done, err := engine.RepairStore(dir, engineOptions(opts)...)
 	if err != nil || done == "" {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return []Finding{{Kind: FindingKind(integrity.KindStore), Path: engine.StoreFile, Detail: done}}, nil
 }

@@ -44,7 +44,7 @@ func (c *Context) Commit(ctx context.Context, f func(tx *Tx) error, opts ...Writ
 	for _, r := range done.Appended {
 		result.Appended = append(result.Appended, AppendResult{ID: r.ID, Position: r.Position, Existed: r.Existed})
 	}
-	return result, wrap(err)
+	return result, err
 }
 
 // Metadata returns the metadata as the commit leaves it so far.
@@ -52,38 +52,37 @@ func (tx *Tx) Metadata() *Metadata { return metadata(tx.e.Metadata()) }
 
 // Len returns the number of messages that a branch shows, including those that the commit appends.
 func (tx *Tx) Len(branch string) (int64, error) {
-	n, err := tx.e.Len(branch)
-	return n, wrap(err)
+	return tx.e.Len(branch)
 }
 
 // Append adds messages at the end of a branch. Unlike [Branch.AppendBatch], it fails if one message is refused.
 func (tx *Tx) Append(branch string, drafts ...Draft) error {
-	return wrap(tx.e.Append(branch, engineDrafts(drafts)))
+	return tx.e.Append(branch, engineDrafts(drafts))
 }
 
 // Replace gives a message another body. It cannot replace a message that the same commit appends. It takes a Position
 // and Shared.
 func (tx *Tx) Replace(branch string, id uuid.UUID, d Draft, opts ...WriteOptions) error {
-	return wrap(tx.e.Replace(branch, id, d.engine(), writeOptions(opts)...))
+	return tx.e.Replace(branch, id, d.engine(), writeOptions(opts)...)
 }
 
 // NewBranch adds a branch without messages.
-func (tx *Tx) NewBranch(name string) error { return wrap(tx.e.NewBranch(name)) }
+func (tx *Tx) NewBranch(name string) error { return tx.e.NewBranch(name) }
 
 // Fork adds a branch that begins with the first n messages of the branch from.
-func (tx *Tx) Fork(name, from string, n int64) error { return wrap(tx.e.Fork(name, from, n)) }
+func (tx *Tx) Fork(name, from string, n int64) error { return tx.e.Fork(name, from, n) }
 
 // Rewind makes a branch show only its first n messages.
-func (tx *Tx) Rewind(branch string, n int64) error { return wrap(tx.e.Rewind(branch, n)) }
+func (tx *Tx) Rewind(branch string, n int64) error { return tx.e.Rewind(branch, n) }
 
 // Switch makes a branch the active one.
-func (tx *Tx) Switch(branch string) error { return wrap(tx.e.Switch(branch)) }
+func (tx *Tx) Switch(branch string) error { return tx.e.Switch(branch) }
 
 // RenameBranch renames a branch. The folder of its messages keeps its name.
-func (tx *Tx) RenameBranch(branch, to string) error { return wrap(tx.e.Rename(branch, to)) }
+func (tx *Tx) RenameBranch(branch, to string) error { return tx.e.Rename(branch, to) }
 
 // RemoveBranch removes a branch, but not the active one.
-func (tx *Tx) RemoveBranch(branch string) error { return wrap(tx.e.Remove(branch)) }
+func (tx *Tx) RemoveBranch(branch string) error { return tx.e.Remove(branch) }
 
 // Update changes the same members of the metadata as [Context.Update].
-func (tx *Tx) Update(f func(m *Metadata) error) error { return wrap(tx.e.Update(updateOf(f))) }
+func (tx *Tx) Update(f func(m *Metadata) error) error { return tx.e.Update(updateOf(f)) }

@@ -19,7 +19,7 @@ type Context struct {
 
 func newContext(e *engine.Context, err error) (*Context, error) {
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return &Context{e: e}, nil
 }
@@ -33,7 +33,7 @@ func (c *Context) Close() error {
 	if c.shared {
 		return nil
 	}
-	return wrap(c.e.Close())
+	return c.e.Close()
 }
 
 // ID returns the id of the context.
@@ -42,7 +42,7 @@ func (c *Context) ID() uuid.UUID { return c.e.ID() }
 // Metadata returns a copy of the metadata.
 func (c *Context) Metadata() *Metadata {
 	m := metadata(c.e.Metadata())
-	m.Problem = wrap(c.e.Problem())
+	m.Problem = c.e.Problem()
 	return m
 }
 
@@ -50,7 +50,7 @@ func (c *Context) Metadata() *Metadata {
 func (c *Context) Summary() Summary {
 	s := summary(listing.Summarise(c.e))
 	if s.Problem == nil {
-		s.Problem = wrap(c.e.Problem())
+		s.Problem = c.e.Problem()
 	}
 	s.Legacy = string(c.e.Legacy())
 	s.Sequence, _ = follow.Sequence(c.e) // a damaged index has none
@@ -59,13 +59,13 @@ func (c *Context) Summary() Summary {
 
 // Refresh reads what other processes committed. Later reads also look for edits by hand; without a Refresh, reading a
 // message again does no I/O.
-func (c *Context) Refresh(ctx context.Context) error { return wrap(c.e.Refresh(ctx)) }
+func (c *Context) Refresh(ctx context.Context) error { return c.e.Refresh(ctx) }
 
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and unknown members of
 // branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
 // and times: other methods change those, or nothing does. Update takes a Sequence.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOptions) error {
-	return wrap(c.e.Update(ctx, updateOf(f), writeOptions(opts)...))
+	return c.e.Update(ctx, updateOf(f), writeOptions(opts)...)
 }
 
 // Active returns the active branch.
@@ -82,7 +82,7 @@ func (c *Context) Branch(name string) (*Branch, error) { return newBranch(c.e.Br
 func (c *Context) Branches(ctx context.Context) ([]BranchInfo, error) {
 	infos, err := c.e.Branches(ctx)
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return branchInfos(infos), nil
 }
@@ -95,7 +95,7 @@ func (c *Context) NewBranch(ctx context.Context, name string) (*Branch, error) {
 
 // Switch makes a branch the active one. It fails with [ErrInvalid] for a branch with a kind, such as that of moments.
 func (c *Context) Switch(ctx context.Context, branch string) error {
-	return wrap(c.e.Switch(ctx, branch))
+	return c.e.Switch(ctx, branch)
 }
 
 // Flush waits until every message of the context has its file. An append returns when its message is durable in a
@@ -103,11 +103,11 @@ func (c *Context) Switch(ctx context.Context, branch string) error {
 // busy. This library never needs the file; other programs see all messages after Flush. Close flushes too. Flush also
 // writes the message files that a killed process had not written yet. If it fails, a file is missing, for example on a
 // full disk: the message is safe, and Flush can be called again.
-func (c *Context) Flush(ctx context.Context) error { return wrap(c.e.Flush(ctx)) }
+func (c *Context) Flush(ctx context.Context) error { return c.e.Flush(ctx) }
 
 // Seal makes segments of all that the logs of the context have, now. The engine does so by itself when a log has grown
 // enough.
-func (c *Context) Seal(ctx context.Context) error { return wrap(c.e.Seal(ctx)) }
+func (c *Context) Seal(ctx context.Context) error { return c.e.Seal(ctx) }
 
 // Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
 // is a store with this context. It seals first, unless the store is open for reading.
@@ -119,6 +119,5 @@ func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
 // It opens no blob. It reads only messages that have payloads. References that were added to a file by hand do not
 // count.
 func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
-	n, err := c.e.BlobBytes(ctx)
-	return n, wrap(err)
+	return c.e.BlobBytes(ctx)
 }

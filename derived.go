@@ -33,7 +33,7 @@ func (s *Store) Derived(view string, forget func(ctx context.Context, contexts [
 		return "", &Error{Op: "derive", Path: s.e.Path(), Err: errors.ErrUnsupported}
 	}
 	s.e.OnForget(view, forget)
-	return filepath.Join(s.e.Path(), engine.DerivedFolder), wrap(s.e.FinishErasure())
+	return filepath.Join(s.e.Path(), engine.DerivedFolder), s.e.FinishErasure()
 }
 
 // Row is all about a version of a message but its content.
@@ -69,6 +69,5 @@ func row(e *index.Entry) Row {
 // Changed says of contexts whether something may have been committed to them since [Context.Changes] returned a state, or
 // whether they were removed. Without ids it returns all contexts of the store but legacy ones. It opens no context.
 func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
-	changed, err := freshness.Changed(ctx, s.e, since, ids...)
-	return changed, wrap(err)
+	return freshness.Changed(ctx, s.e, since, ids...)
 }

@@ -5,9 +5,6 @@ import (
 	"iter"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/listing"
-	"github.com/ctxdir/ctxdir/internal/migrate"
-	"github.com/google/uuid"
 )
 
 // Errors that callers distinguish with errors.Is. Each is wrapped in an [*Error], which says where it occurred.
@@ -20,7 +17,7 @@ var (
 	// or removed.
 	ErrNotExist = engine.ErrNotExist
 	// ErrAmbiguous: a part of an id matches several ids; [Error].Matches lists them.
-	ErrAmbiguous = errors.New("ambiguous")
+	ErrAmbiguous = engine.ErrAmbiguous
 	// ErrExist: the name or id is taken.
 	ErrExist = engine.ErrExist
 	// ErrInvalid: the name, id or message cannot be stored, or the operation does not apply, such as the removal of the
@@ -51,77 +48,23 @@ var (
 	ErrTooLarge = engine.ErrTooLarge
 )
 
-// Error says what failed, and where. Fields that do not apply are zero.
-type Error struct {
-	Op      string // the operation: "append", "fork", …
-	Context uuid.UUID
-	Branch  string
-	ID      uuid.UUID   // of the message
-	Path    string      // of a file, or the pointer to a payload in its message
-	Matches []uuid.UUID // candidates, with [ErrAmbiguous]
-	Differs []string    // how a migrated context differs from its original, at most 1,000 lines
-	Err     error
-}
+// Error says what failed, and where. Fields that do not apply are zero:
+//
+//	Op      string // the operation: "append", "fork", …
+//	Context uuid.UUID
+//	Branch  string
+//	ID      uuid.UUID   // of the message
+//	Path    string      // of a file, or the pointer to a payload in its message
+//	Matches []uuid.UUID // candidates, with [ErrAmbiguous]
+//	Differs []string    // how a migrated context differs from its original, at most 1,000 lines
+//	Err     error       // the cause
+type Error = engine.Error
 
-func (e *Error) Error() string {
-	return (&engine.Error{Op: e.Op, Context: e.Context, Branch: e.Branch, ID: e.ID, Path: e.Path, Err: e.Err}).Error()
-}
-
-// Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
-
-// sentinels maps errors that only the engine distinguishes.
-var sentinels = []struct{ below, here error }{
-	{engine.ErrStoreFile, ErrDamaged},
-	{engine.ErrGone, ErrNotExist},
-	{engine.ErrActive, ErrInvalid},
-	{engine.ErrKind, ErrInvalid},
-	{engine.ErrMetadata, ErrDamaged},
-	{engine.ErrNotLegacy, ErrInvalid},
-}
-
-// wrap makes an error of the engine one of this package. It is the only place where that happens.
-func wrap(err error) error {
-	if err == nil {
-		return nil
-	}
-	var at *engine.Error
-	switch {
-	case !errors.As(err, &at):
-		return mark(err)
-	case err != error(at): //nolint:errorlint // an error around that of the engine keeps its text
-		return engine.Mark(err, wrap(at))
-	}
-	e := &Error{Op: at.Op, Context: at.Context, Branch: at.Branch, ID: at.ID, Path: at.Path, Err: mark(at.Err)}
-	var ambiguous *listing.AmbiguousError
-	if errors.As(err, &ambiguous) {
-		e.Matches, e.Err = ambiguous.Matches, engine.Mark(e.Err, ErrAmbiguous)
-	}
-	var differs *migrate.ValidationError
-	if errors.As(err, &differs) {
-		for _, d := range differs.Discrepancies {
-			e.Differs = append(e.Differs, d.String())
-		}
-		e.Err = engine.Mark(e.Err, ErrConflict)
-	}
-	return e
-}
-
-// mark adds the errors of this package that an error of the engine stands for.
-func mark(err error) error {
-	for _, s := range sentinels {
-		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
-			err = engine.Mark(err, s.here)
-		}
-	}
-	return err
-}
-
-// each converts what a sequence of the engine yields, and its errors.
+// each converts what a sequence of the engine yields.
 func each[E, T any](seq iter.Seq2[E, error], convert func(E) T) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		for e, err := range seq {
-			if !yield(convert(e), wrap(err)) {
+			if !yield(convert(e), err) {
 				return
 			}
 		}
@@ -135,9 +78,9 @@ func collect[E comparable, T any](seq iter.Seq2[E, error], report func(T), faile
 	for e, fault := range seq {
 		switch {
 		case fault != nil && failed != nil && e != none:
-			failed(wrap(fault))
+			failed(fault)
 		case fault != nil:
-			err = errors.Join(err, wrap(fault))
+			err = errors.Join(err, fault)
 		default:
 			x := convert(e)
 			all = append(all, x)

@@ -57,7 +57,7 @@ func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (Mig
 	m, err := migrate.Convert(ctx, s.e, path, migrate.Options{DryRun: o.DryRun, Progress: o.Progress})
 	return MigrateResult{
 		Context: m.Context, Path: m.Path, Backup: m.Backup, Branches: m.Branches, Messages: m.Messages, Bytes: m.Bytes, Again: m.Again,
-	}, wrap(err)
+	}, err
 }
 
 // Rollback writes a context to a legacy file at o.To, which must not exist. The file includes branches and messages
@@ -66,7 +66,7 @@ func (s *Store) Migrate(ctx context.Context, path string, o MigrateOptions) (Mig
 // migration and o.Force is not set.
 func (s *Store) Rollback(ctx context.Context, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
 	r, err := s.rollback(ctx, id, o.To, migrate.RollbackOptions{Force: o.Force, Progress: o.Progress})
-	return RollbackResult{r.Context, r.Path, r.Messages, r.Missing, trashItem(r.Trashed)}, wrap(err)
+	return RollbackResult{r.Context, r.Path, r.Messages, r.Missing, trashItem(r.Trashed)}, err
 }
 
 func (s *Store) rollback(ctx context.Context, id uuid.UUID, to string, o migrate.RollbackOptions) (migrate.RollbackResult, error) {

@@ -143,7 +143,7 @@ func (m *Message) wrap(err error) error {
 	if errors.As(err, &of) {
 		return &Error{Op: "read the payload", Path: of.Ref.Path, ID: m.ID, Err: of}
 	}
-	return wrap(err)
+	return err
 }
 
 // ResolveAll returns the bodies of messages, as [Message.Body] does for one. It reads their payloads in parallel.

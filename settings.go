@@ -58,7 +58,7 @@ const (
 // Settings reads the settings of the store.
 func (s *Store) Settings() (Settings, error) {
 	e, err := s.e.ReadSettings()
-	return settings(e), wrap(err)
+	return settings(e), err
 }
 
 func settings(e engine.Settings) Settings {
@@ -77,7 +77,7 @@ func settings(e engine.Settings) Settings {
 // current ones. An error of change is returned, and nothing changes. Times are rounded up to seconds. Configure fails
 // with [ErrInvalid] if a number other than TextThreshold is negative, or if this version does not know a mode.
 func (s *Store) Configure(ctx context.Context, change func(*Settings) error) error {
-	return wrap(s.e.Configure(ctx, func(e *engine.Settings) error {
+	return s.e.Configure(ctx, func(e *engine.Settings) error {
 		now := settings(*e)
 		threshold := now.TextThreshold
 		if err := change(&now); err != nil {
@@ -92,7 +92,7 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 		e.ArchiveAfter, e.KeepLast, e.TrashGrace = seconds(now.ArchiveAfter), now.KeepLast, seconds(now.TrashGrace)
 		e.CacheSize, e.MaxTokens, e.StorageMode, e.Extraction = now.CacheSize, now.MaxTokens, now.StorageMode, now.Extraction
 		return nil
-	}))
+	})
 }
 
 func (s *Settings) check() error {

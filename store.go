@@ -61,7 +61,7 @@ func Open(dir string, opts ...Options) (*Store, error) {
 
 func newStore(e *engine.Store, err error) (*Store, error) {
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	e.OnCut(func(ctx context.Context, c uuid.UUID, messages []uuid.UUID) error {
 		return erase.MadeFrom(ctx, e, c, messages)
@@ -80,7 +80,7 @@ func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error)
 		return nil
 	})
 	if err != nil {
-		return wrap(err)
+		return err
 	}
 	return failed
 }
@@ -89,7 +89,7 @@ func (s *Store) Use(ctx context.Context, id uuid.UUID, f func(c *Context) error)
 // other contexts first.
 func (s *Store) Close() error {
 	s.lists.Close()
-	return wrap(s.e.Close())
+	return s.e.Close()
 }
 
 // StoreInfo describes a store.
@@ -103,7 +103,7 @@ type StoreInfo struct {
 
 // Info describes the store.
 func (s *Store) Info() StoreInfo {
-	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), collected.Last(s.e), wrap(s.e.Problem())}
+	return StoreInfo{s.e.ID(), s.e.Path(), s.e.TextThreshold(), collected.Last(s.e), s.e.Problem()}
 }
 
 // Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
@@ -152,6 +152,5 @@ func (s *Store) OpenOrCreate(ctx context.Context, m Metadata) (*Context, error) 
 // context has it. Legacy contexts in the store count too. Resolve fails with [ErrNotExist], with [ErrInvalid] for an
 // empty ref, or with [ErrAmbiguous]; [Error].Matches then lists the candidates.
 func (s *Store) Resolve(ref string) (uuid.UUID, error) {
-	id, err := s.lists.Resolve(ref)
-	return id, wrap(err)
+	return s.lists.Resolve(ref)
 }

@@ -32,6 +32,6 @@ func summary(e listing.Summary) Summary {
 	return Summary{
 		ID: e.ID, Title: e.Title, Labels: e.Labels, Kind: e.Kind, ExternalID: e.ExternalID, Model: e.Model,
 		Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
-		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Cursor: e.Cursor, Problem: wrap(e.Problem),
+		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Cursor: e.Cursor, Problem: e.Problem,
 	}
 }

@@ -50,7 +50,7 @@ func trashItem(e engine.TrashItem) TrashItem {
 	t := TrashItem{
 		ID: e.Item, Context: e.Context, Kind: TrashKind(e.Kind), Name: e.Name, Path: e.Path, Bytes: e.Bytes,
 		Reason: e.Reason, RemovedAt: e.RemovedAt,
-		Problem: wrap(e.Problem),
+		Problem: e.Problem,
 	}
 	if l := e.Line; l != nil {
 		t.Why, t.First, t.End, t.From, t.Shared = l.Why, l.First, l.End, l.From, l.Shared
@@ -62,7 +62,7 @@ func trashItem(e engine.TrashItem) TrashItem {
 // [ErrNotExist] if there is no such context.
 func (s *Store) Remove(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	t, err := s.e.Delete(ctx, id)
-	return trashItem(t), wrap(err)
+	return trashItem(t), err
 }
 
 // CollectOptions says what to collect: Contexts, or All.
@@ -159,7 +159,7 @@ type Erased struct {
 func (s *Store) Erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID, o EraseOptions) ([]Erased, error) {
 	erased := erase.Messages(ctx, s.e, id, messages, erase.Options{Shared: o.Shared, DryRun: o.DryRun})
 	return collect(erased, o.Report, nil, func(e erase.Removal) Erased {
-		return Erased{e.Context, e.ID, e.With, e.Path, e.Bytes, e.Reason, e.Foreign, wrap(e.Problem)}
+		return Erased{e.Context, e.ID, e.With, e.Path, e.Bytes, e.Reason, e.Foreign, e.Problem}
 	})
 }
 
@@ -174,8 +174,7 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Tras
 // name. A former name precedes a part of an item's id. ResolveItem fails with [ErrNotExist], with [ErrInvalid] for an
 // empty ref, or with [ErrAmbiguous]; [Error].Matches then lists the candidates, which are items.
 func (s *Store) ResolveItem(ctx context.Context, ref string) (uuid.UUID, error) {
-	id, err := trash.ResolveItem(ctx, s.e, ref)
-	return id, wrap(err)
+	return trash.ResolveItem(ctx, s.e, ref)
 }
 
 // PurgeOptions says what to purge: Items, or all that was removed at least Age ago, or All.
@@ -225,5 +224,5 @@ func (s *Store) Restore(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 	return TrashItem{
 		ID: r.Item, Context: r.Context, Kind: TrashKind(r.Kind), Name: r.Branch, Path: r.Path, Bytes: r.Bytes,
 		First: r.First, End: r.First + r.Messages,
-	}, wrap(err)
+	}, err
 }

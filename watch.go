@@ -105,13 +105,13 @@ func (s *Store) Watch(ctx context.Context) (*Watcher, error) {
 
 func newWatcher(e *follow.Watcher, err error) (*Watcher, error) {
 	if err != nil {
-		return nil, wrap(err)
+		return nil, err
 	}
 	return &Watcher{Polling: e.Polling(), e: e}, nil
 }
 
 // Close ends the watcher and a running iteration.
-func (w *Watcher) Close() error { return wrap(w.e.Close()) }
+func (w *Watcher) Close() error { return w.e.Close() }
 
 // Events yields events as they happen, until ctx is cancelled or the watcher is closed.
 func (w *Watcher) Events(ctx context.Context) iter.Seq[Event] { return w.events(w.e.Events(ctx)) }
@@ -159,7 +159,7 @@ func (w *Watcher) events(from iter.Seq2[follow.Event, error]) iter.Seq[Event] {
 }
 
 func problem(err error) Event {
-	e := Event{Kind: EventProblem, Problem: wrap(err)}
+	e := Event{Kind: EventProblem, Problem: err}
 	var of *Error
 	if errors.As(e.Problem, &of) {
 		e.Context = of.Context

@@ -30,7 +30,9 @@ var (
 	ErrExist = errors.New("already exists")
 	// ErrInvalid: the name, id or message cannot be stored.
 	ErrInvalid = errors.New("invalid")
-	// ErrConflict: a message with that id exists and has other content.
+	// ErrAmbiguous: a part of an id matches several ids; [Error].Matches lists them.
+	ErrAmbiguous = errors.New("ambiguous")
+	// ErrConflict: a message with that id exists and has other content, or a migrated context differs from its original.
 	ErrConflict = errors.New("a message with this id exists with other content")
 	// ErrPosition: the position is out of range, or is not the expected one.
 	ErrPosition = errors.New("invalid position")
@@ -71,8 +73,10 @@ type Error struct {
 	Op      string // the operation: "append", "fork", …
 	Context uuid.UUID
 	Branch  string
-	ID      uuid.UUID // of the message
-	Path    string
+	ID      uuid.UUID   // of the message
+	Path    string      // of a file, or the pointer to a payload in its message
+	Matches []uuid.UUID // candidates, with [ErrAmbiguous]
+	Differs []string    // how a migrated context differs from its original, at most 1,000 lines
 	Err     error
 }
 
@@ -97,7 +101,7 @@ func (e *Error) Error() string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// sentinels maps errors of the packages below to those of this one.
+// sentinels maps errors of the packages below to those that callers distinguish.
 var sentinels = []struct{ below, here error }{
 	{ctxfolder.ErrNotExist, ErrNotExist},
 	{ctxfolder.ErrExist, ErrExist},
@@ -112,6 +116,12 @@ var sentinels = []struct{ below, here error }{
 	{journal.ErrVersion, ErrFormat},
 	{archive.ErrVersion, ErrFormat},
 	{message.ErrVersion, ErrFormat},
+	{ErrStoreFile, ErrDamaged},
+	{ErrMetadata, ErrDamaged},
+	{ErrGone, ErrNotExist},
+	{ErrActive, ErrInvalid},
+	{ErrKind, ErrInvalid},
+	{ErrNotLegacy, ErrInvalid},
 }
 
 // Wrap turns an error of a package below into an [*Error].
@@ -123,19 +133,22 @@ func Wrap(e Error, err error) error {
 	if errors.As(err, &already) {
 		return err
 	}
-	for _, s := range sentinels {
-		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
-			err = Mark(err, s.here)
-			break
-		}
-	}
 	at := e // not the parameter, which would cost an allocation where there is no error
-	at.Err = err
+	at.Err = Classify(err)
 	return &at
 }
 
-// Mark returns an error that reads like err and matches mark too. The root package marks errors of the engine with its
-// own.
+// Classify marks an error of a package below with those that callers distinguish. [Wrap] does so.
+func Classify(err error) error {
+	for _, s := range sentinels {
+		if errors.Is(err, s.below) && !errors.Is(err, s.here) {
+			err = Mark(err, s.here)
+		}
+	}
+	return err
+}
+
+// Mark returns an error that reads like err and matches mark too.
 func Mark(err, mark error) error { return markedError{err, mark} }
 
 type markedError struct{ err, mark error }

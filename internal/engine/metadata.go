@@ -69,7 +69,7 @@ func (c *Context) knownMetadata() (stamp ctxfolder.Stamp, known bool) {
 func (c *Context) Problem() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.broken
+	return Classify(c.broken)
 }
 
 // Refresh reads what other processes committed, and makes later reads check whether message files were edited by hand.

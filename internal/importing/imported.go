@@ -7,7 +7,6 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io/fs"
 	"maps"
 	"slices"
@@ -63,9 +62,28 @@ type importedContext struct {
 	Chain uint64    `json:"chain,string"`
 }
 
-// Cache reads the cache. A missing, damaged or foreign one is empty.
-func (s *Store) Cache() *Cache {
+// newCache reads the cache. A missing, damaged or foreign one is empty.
+func newCache(s *Store) *Cache {
 	return &Cache{of: s, all: readImports(s.s), noted: map[string]notedHistory{}}
+}
+
+// destination is a store with its cache, which is read when an import asks for it first.
+type destination struct {
+	*Store
+	cache func() *Cache
+}
+
+// Destination returns the store with its cache. It is for one run of imports.
+func (s *Store) Destination() importer.Destination {
+	return destination{s, sync.OnceValue(func() *Cache { return newCache(s) })}
+}
+
+func (d destination) Has(ctx context.Context, h importer.History) bool { return d.cache().Has(ctx, h) }
+
+func (d destination) Note(h importer.History, contexts []uuid.UUID) { d.cache().Note(h, contexts) }
+
+func (d destination) Save() error {
+	return engine.Wrap(engine.Error{Op: "save", Path: importsFile}, d.cache().Save())
 }
 
 // readImports returns the content of the file, whose first line is the checksum of the others.
@@ -187,7 +205,7 @@ func (i *Cache) Save() error {
 	}
 	sum := sha256.Sum256(content)
 	if err := i.of.s.FS.Replace(importsFile, slices.Concat([]byte(hex.EncodeToString(sum[:])+"\n"), content)); err != nil {
-		return fmt.Errorf("%s: %w", importsFile, err)
+		return err
 	}
 	i.fresh = false
 	return nil

@@ -68,6 +68,11 @@ func (v *conversation) Close() error {
 }
 
 func (v *conversation) Branches(ctx context.Context) ([]importer.Branch, error) {
+	all, err := v.branches(ctx)
+	return all, engine.Wrap(engine.Error{Op: "list the branches", Context: v.c.ID()}, err)
+}
+
+func (v *conversation) branches(ctx context.Context) ([]importer.Branch, error) {
 	if err := v.c.Refresh(ctx); err != nil {
 		return nil, err
 	}
@@ -203,7 +208,7 @@ func (v *conversation) Find(ctx context.Context, id uuid.UUID) (name string, at 
 			}
 			return b.Name, place.Entry.Position, true, nil
 		case !errors.Is(err, engine.ErrNotExist):
-			return "", 0, false, err
+			return "", 0, false, engine.Wrap(engine.Error{Op: "find", Context: v.c.ID(), ID: id}, err)
 		}
 		if err := ctx.Err(); err != nil {
 			return "", 0, false, err

@@ -21,13 +21,15 @@ func MatchesID(part string, id uuid.UUID) bool {
 // Resolve returns the context, also a legacy one, that ref names: a full id, an external id, a kind and an external id
 // with a slash between them, or a unique part of an id (see [MatchesID]). An external id without a kind also names a
 // context of any kind, if only one has it. Resolve fails with [engine.ErrNotExist], whatever ref looks like, with
-// [engine.ErrInvalid] for an empty text, or with an [*AmbiguousError] that lists the candidates.
+// [engine.ErrInvalid] for an empty text, or with [engine.ErrAmbiguous].
 //
 // It derives an id from ref before it reads the store's folder, and reads the folder before the contexts.
 func (l *Lister) Resolve(ref string) (uuid.UUID, error) {
 	id, err := l.resolve(ref)
-	return id, engine.Wrap(engine.Error{Op: "find", Path: l.s.Path()}, err)
+	return id, engine.Wrap(engine.Error{Op: findOp, Path: l.s.Path()}, err)
 }
+
+const findOp = "find"
 
 func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
@@ -70,8 +72,7 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		slices.SortFunc(found, func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
-		return uuid.Nil, &AmbiguousError{ref, found, "contexts"}
+		return uuid.Nil, Ambiguous(engine.Error{Op: findOp, Path: l.s.Path()}, ref, "contexts", found)
 	case isPart:
 		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id equals it", engine.ErrNotExist, ref)
 	}
@@ -102,14 +103,9 @@ func (l *Lister) isThere(id uuid.UUID) bool {
 	return err == nil && info.IsDir()
 }
 
-// AmbiguousError is the error of a partial id that matches several contexts, or several items in trash.
-type AmbiguousError struct {
-	Ref     string
-	Matches []uuid.UUID
-
-	Of string // what the matches are
-}
-
-func (e *AmbiguousError) Error() string {
-	return fmt.Sprintf("%q could be any of %d %s", e.Ref, len(e.Matches), e.Of)
+// Ambiguous returns the error at, with [engine.ErrAmbiguous]: ref matches several of those that of names.
+func Ambiguous(at engine.Error, ref, of string, matches []uuid.UUID) error {
+	at.Matches = slices.SortedFunc(slices.Values(matches), func(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) })
+	at.Err = engine.Mark(fmt.Errorf("%q could be any of %d %s", ref, len(matches), of), engine.ErrAmbiguous)
+	return &at
 }

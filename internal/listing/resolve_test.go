@@ -36,7 +36,7 @@ func TestResolveExternalID(t *testing.T) {
 		}
 	}
 	for ref, want := range map[string]int{"twice": 2, "x/y": 2} {
-		var ambiguous *listing.AmbiguousError
+		var ambiguous *engine.Error
 		if _, err := l.Resolve(ref); !errors.As(err, &ambiguous) || len(ambiguous.Matches) != want {
 			t.Errorf("%q: %v", ref, err)
 		}

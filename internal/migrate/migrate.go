@@ -31,14 +31,14 @@ import (
 //
 // Convert fails with [engine.ErrInvalid] for a path that is not UTF-8; with [engine.ErrNotLegacy], also for a path that
 // already has the suffix; with [engine.ErrDamaged] when the legacy context cannot be read to its end; with
-// [engine.ErrTooLarge]; with a [*ValidationError]; and with [engine.ErrExist] when a context of that id did not come
+// [engine.ErrTooLarge]; with [engine.ErrConflict]; and with [engine.ErrExist] when a context of that id did not come
 // from this file. After each of these errors nothing has changed.
 //
 // Crash order: the staged context is durable, payloads first, and validated before it is published. Only then the old
 // file is renamed. In between both exist, and the context counts.
 func Convert(ctx context.Context, s *engine.Store, path string, o Options) (Result, error) {
 	done, err := convertPath(ctx, s, path, o)
-	return done, engine.Wrap(engine.Error{Op: "migrate", Path: path, Context: done.Context}, err)
+	return done, wrap(engine.Error{Op: "migrate", Path: path, Context: done.Context}, err)
 }
 
 func convertPath(ctx context.Context, s *engine.Store, path string, o Options) (Result, error) {

@@ -41,7 +41,7 @@ type RollbackOptions struct {
 // It fails with an error that wraps fs.ErrExist when path exists, and with the reason when a message is unavailable.
 func Rollback(ctx context.Context, c *engine.Context, path string, o RollbackOptions) (RollbackResult, error) {
 	done, err := engine.Use(c, func() (RollbackResult, error) { return rollback(ctx, c, path, o) })
-	return done, engine.Wrap(engine.Error{Op: "roll back", Context: c.Dir.ID, Path: path}, err)
+	return done, wrap(engine.Error{Op: "roll back", Context: c.Dir.ID, Path: path}, err)
 }
 
 func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOptions) (RollbackResult, error) {
@@ -72,7 +72,7 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 
 // RestoreLegacy moves the file or folder that a context was migrated from back to its place, and the context to the
 // store's trash. It finds the original there, or next to it with the suffix .old, and recognises it by its SHA-256.
-// Without Force, it refuses a context that differs, for instance by newer messages, with a [*ValidationError]. It fails
+// Without Force, it refuses a context that differs, for instance by newer messages, with [engine.ErrConflict]. It fails
 // with [engine.ErrNotLegacy] when the context was not migrated, and with an error that wraps fs.ErrNotExist if the
 // original is missing, or fs.ErrExist if its place is taken.
 //
@@ -81,7 +81,7 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 // a second call.
 func RestoreLegacy(ctx context.Context, s *engine.Store, id uuid.UUID, o RollbackOptions) (RollbackResult, error) {
 	done, err := restoreLegacy(ctx, s, id, o)
-	return done, engine.Wrap(engine.Error{Op: "roll back", Context: id}, err)
+	return done, wrap(engine.Error{Op: "roll back", Context: id}, err)
 }
 
 func restoreLegacy(ctx context.Context, s *engine.Store, id uuid.UUID, o RollbackOptions) (done RollbackResult, err error) {
@@ -160,13 +160,13 @@ func openPlace(s *engine.Store, from *Origin, done *RollbackResult) (vfs.FS, err
 	return s.FS.Sub(path.Dir(from.path))
 }
 
-// verifyUnchanged fails with a [*ValidationError] if a rollback would not reproduce what the context was migrated from.
+// verifyUnchanged fails with [engine.ErrConflict] if a rollback would not reproduce what the context was migrated from.
 // With lenient, an unavailable message counts as missing.
 func verifyUnchanged(ctx context.Context, c *engine.Context, f *legacy.File, lenient bool, progress func(done, all int64)) error {
 	if err := c.Refresh(ctx); err != nil {
 		return err
 	}
-	failed := &ValidationError{}
+	failed := &differences{}
 	to := f.Compare(failed.add)
 	if err := (&legacyWriter{c: c, lenient: lenient, progress: progress}).run(ctx, to); err != nil {
 		return err
@@ -174,7 +174,7 @@ func verifyUnchanged(ctx context.Context, c *engine.Context, f *legacy.File, len
 	if err := to.Finish(); err != nil {
 		return err
 	}
-	if failed.Count > 0 {
+	if failed.count > 0 {
 		return failed
 	}
 	return nil

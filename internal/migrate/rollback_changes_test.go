@@ -97,8 +97,9 @@ func TestRollbackChanges(t *testing.T) {
 		o.Pool[one.String()].Message.Another != "" {
 		t.Errorf("%+v", version)
 	}
-	var differs *migrate.ValidationError
-	if _, err := migrate.RestoreLegacy(ctx, s, done.Context, migrate.RollbackOptions{}); !errors.As(err, &differs) || differs.Count < 8 {
+	var differs *engine.Error
+	_, err = migrate.RestoreLegacy(ctx, s, done.Context, migrate.RollbackOptions{})
+	if !errors.Is(err, engine.ErrConflict) || !errors.As(err, &differs) || len(differs.Differs) < 8 {
 		t.Errorf("%v", err)
 	}
 	if _, err := os.Lstat(path); err == nil {
@@ -213,9 +214,9 @@ func TestRollbackMade(t *testing.T) {
 		if !strings.Contains(got, test.want) || strings.Contains(got, test.not) {
 			t.Errorf("%s: %s", test.name, got)
 		}
-		var differs *migrate.ValidationError
+		var differs *engine.Error
 		_, err := migrate.RestoreLegacy(ctx, s, done.Context, migrate.RollbackOptions{})
-		if errors.As(err, &differs) != (test.name != "nothing") {
+		if (errors.As(err, &differs) && len(differs.Differs) > 0) != (test.name != "nothing") {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}

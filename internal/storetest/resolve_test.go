@@ -43,7 +43,7 @@ func TestResolveParts(t *testing.T) {
 		t.Helper()
 		for part, want := range tests {
 			id, err := resolve(part)
-			var several *listing.AmbiguousError
+			var several *engine.Error
 			switch {
 			case len(want) == 1 && (err != nil || id != ids[want[0]]):
 				t.Errorf("%s %s: %s, %v", of, part, id, err)

@@ -19,8 +19,7 @@ import (
 // ResolveItem returns the item that ref names: what named the thing before its removal, a full id, or a unique part of
 // one. For a context, its former name is all that [engine.Store.Resolve] takes; for a branch, it is its name. A former
 // name precedes a part of an item's id, which is the time of the removal and may begin like the id of another context.
-// ResolveItem fails with [engine.ErrNotExist], with [engine.ErrInvalid] for an empty text, or with an
-// [*listing.AmbiguousError] that lists the candidates.
+// ResolveItem fails with [engine.ErrNotExist], with [engine.ErrInvalid] for an empty text, or with [engine.ErrAmbiguous].
 func ResolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, error) {
 	id, err := resolveItem(ctx, s, ref)
 	return id, engine.Wrap(engine.Error{Op: findOp, Path: s.Path()}, err)
@@ -62,7 +61,7 @@ func resolveItem(ctx context.Context, s *engine.Store, ref string) (uuid.UUID, e
 	case len(found) == 1:
 		return found[0], nil
 	case len(found) > 1:
-		return uuid.Nil, &listing.AmbiguousError{Ref: ref, Matches: found, Of: "items"}
+		return uuid.Nil, listing.Ambiguous(engine.Error{Op: findOp, Path: s.Path()}, ref, "items", found)
 	case failed != nil:
 		why := fmt.Errorf("%w: no item that could be listed is named %q: %w", engine.ErrNotExist, ref, failed)
 		return uuid.Nil, &engine.Error{Op: findOp, Path: s.Path(), Err: why}

@@ -45,7 +45,7 @@ func (t *trashItem) describe() engine.TrashItem {
 	}
 	x := engine.TrashItem{
 		Context: t.Item.Context, Path: t.Path, Bytes: t.bytes, Item: t.ID, Kind: t.Item.Kind, Name: t.Item.Name,
-		RemovedAt: t.Since(), Problem: t.Problem, Reason: reason(&t.Item), Line: t.line,
+		RemovedAt: t.Since(), Problem: engine.Classify(t.Problem), Reason: reason(&t.Item), Line: t.line,
 	}
 	if t.line != nil {
 		x.Reason = t.lineReason()
