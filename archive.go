@@ -50,19 +50,3 @@ func (s *Store) Archive(ctx context.Context, o ArchiveOptions) ([]ArchiveResult,
 	})
 	return collect(seq, o.Report, o.Failed, archived)
 }
-
-// Unarchive makes the files of all archived messages of the context again. progress receives the number of messages done
-// and in all; it may be nil.
-func (c *Context) Unarchive(ctx context.Context, progress func(done, total int64)) (ArchiveResult, error) {
-	r, err := archiving.Unarchive(ctx, c.e, progress)
-	return archived(r), err
-}
-
-// Externalise applies a text threshold, in bytes, to the stored messages, including those of removed branches: a text of
-// at least this length moves to a blob, 0 moves every string, and a negative number none. Messages that cannot be read, or
-// that lack a required payload, stay as they are. If interrupted, it leaves each message in one form or the other, and a
-// second call continues. With dryRun it only counts.
-func (c *Context) Externalise(ctx context.Context, threshold int64, dryRun bool) (ArchiveResult, error) {
-	r, err := archiving.Externalise(ctx, c.e, threshold, dryRun)
-	return archived(r), err
-}

@@ -2,7 +2,6 @@ package ctxdir
 
 import (
 	"context"
-	"iter"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/follow"
@@ -104,20 +103,3 @@ func (c *Context) Switch(ctx context.Context, branch string) error {
 // writes the message files that a killed process had not written yet. If it fails, a file is missing, for example on a
 // full disk: the message is safe, and Flush can be called again.
 func (c *Context) Flush(ctx context.Context) error { return c.e.Flush(ctx) }
-
-// Seal makes segments of all that the logs of the context have, now. The engine does so by itself when a log has grown
-// enough.
-func (c *Context) Seal(ctx context.Context) error { return c.e.Seal(ctx) }
-
-// Files yields the paths, relative to the store's folder, of every file that the context needs: a copy of these files
-// is a store with this context. It seals first, unless the store is open for reading.
-func (c *Context) Files(ctx context.Context) iter.Seq2[string, error] {
-	return each(c.e.Files(ctx), func(path string) string { return path })
-}
-
-// BlobBytes returns the size of the blobs, in bytes on disk, that the context refers to; other contexts may share them.
-// It opens no blob. It reads only messages that have payloads. References that were added to a file by hand do not
-// count.
-func (c *Context) BlobBytes(ctx context.Context) (int64, error) {
-	return c.e.BlobBytes(ctx)
-}

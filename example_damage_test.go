@@ -48,7 +48,7 @@ func ExampleStore_Check() {
 	defer done()
 	at := must(c.Active().Append(ctx, ctxdir.Draft{Body: said("user", "Which way?")}))
 	file := filepath.Join(s.Info().Path, c.ID().String(), "messages", "branch-main", at.ID.String()+".json")
-	check(c.Seal(ctx)) // until then, a message may be without a file
+	check(c.Admin().Seal(ctx)) // until then, a message may be without a file
 	check(os.Remove(file))
 
 	for f, err := range s.Check(ctx, ctxdir.CheckOptions{All: true}) {
@@ -67,7 +67,7 @@ func ExampleMessage() {
 	body, err := m.Body(ctx)
 	fmt.Println(len(must(m.Payloads())), string(body), err)
 
-	check(c.Seal(ctx)) // until then, the log has the payload
+	check(c.Admin().Seal(ctx)) // until then, the log has the payload
 	check(c.Close())
 	check(os.RemoveAll(filepath.Join(s.Info().Path, "blobs")))
 	again := must(s.Open(ctx, c.ID()))

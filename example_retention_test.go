@@ -64,7 +64,7 @@ func ExampleStore_Archive() {
 	did := must(s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{c.ID()}}))[0]
 	fmt.Println(did.Messages, did.After < did.Before)
 	fmt.Println(string(must(c.Active().Last(ctx, 1))[0].Stored))
-	back := must(c.Unarchive(ctx, nil))
+	back := must(c.Admin().Unarchive(ctx, nil))
 	fmt.Println(back.Messages)
 	// Output:
 	// 100 true

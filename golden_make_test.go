@@ -42,7 +42,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("sealed")
 		for range 4 {
 			g.fill(c, "main", 8)
-			g.do(c.Seal(g.Context()))
+			g.do(c.Admin().Seal(g.Context()))
 		}
 		g.fill(c, "main", 3)
 	},
@@ -50,7 +50,7 @@ var goldenStates = map[string]func(g *golden){
 		c := g.new("merged")
 		for range 10 {
 			g.fill(c, "main", 2)
-			g.do(c.Seal(g.Context()))
+			g.do(c.Admin().Seal(g.Context()))
 		}
 	},
 	"archived": func(g *golden) {
@@ -196,7 +196,7 @@ var goldenStates = map[string]func(g *golden){
 	"damaged-segment": func(g *golden) {
 		c := g.new("damaged segment")
 		g.fill(c, "main", 6)
-		g.do(c.Seal(g.Context()))
+		g.do(c.Admin().Seal(g.Context()))
 		g.fill(c, "main", 1)
 		g.damage(c, "segments/*", "message 2")
 	},
@@ -237,7 +237,7 @@ func (g *golden) fill(c *ctxdir.Context, branch string, n int) {
 // viewed fills a context with messages that have their files.
 func (g *golden) viewed(c *ctxdir.Context, n int) []*ctxdir.Message {
 	g.fill(c, "main", n)
-	g.do(c.Seal(g.Context()))
+	g.do(c.Admin().Seal(g.Context()))
 	return must(c.Active().Range(g.Context(), 0, ctxdir.End))
 }
 

@@ -34,7 +34,7 @@ func init() {
 		}
 		g.fill(c, "main", 2)
 		commit()
-		g.do(c.Seal(g.Context()))
+		g.do(c.Admin().Seal(g.Context()))
 		commit()
 	}
 	// Changes of the metadata follow the last copy.
@@ -45,7 +45,7 @@ func init() {
 			must(c.Active().Fork(g.Context(), fmt.Sprint("fork ", i), int64(i%5)))
 			switch {
 			case i == 20:
-				g.do(c.Seal(g.Context()))
+				g.do(c.Admin().Seal(g.Context()))
 			case i%7 == 3:
 				must(must(c.Branch(fmt.Sprint("fork ", i))).Rename(g.Context(), fmt.Sprint("renamed ", i)))
 			case i%7 == 5:
@@ -60,7 +60,7 @@ func init() {
 	goldenStates["files-behind"] = func(g *golden) {
 		c := g.new("files behind")
 		g.fill(c, "main", 3)
-		g.do(c.Seal(g.Context()))
+		g.do(c.Admin().Seal(g.Context()))
 		g.fill(c, "main", 4)
 		g.do(c.Flush(g.Context()))
 		for _, m := range must(c.Active().Last(g.Context(), 3)) {
@@ -158,11 +158,11 @@ func everyOperation(g *golden, c *ctxdir.Context) {
 			break
 		}
 	}
-	g.do(c.Seal(ctx))
+	g.do(c.Admin().Seal(ctx))
 	g.archive(c, ctxdir.ArchiveOptions{KeepLast: 2})
 	g.fill(c, b.Name(), 1)
-	must(c.Externalise(ctx, 64, false))
-	must(c.Unarchive(ctx, nil))
+	must(c.Admin().Externalise(ctx, 64, false))
+	must(c.Admin().Unarchive(ctx, nil))
 	must(g.s.Erase(ctx, c.ID(), []uuid.UUID{first}, ctxdir.EraseOptions{Shared: true}))
 	must(g.s.Collect(ctx, ctxdir.CollectOptions{Contexts: []uuid.UUID{c.ID()}, Grace: time.Nanosecond}))
 	g.fill(c, b.Name(), 1)

@@ -253,7 +253,7 @@ func goOn(t *testing.T, c *ctxdir.Context, want shownStore, damaged bool) {
 		}
 		want[title].Branches[name] = append(messages, shownMessage{Position: at.Position, ID: at.ID.String(), Role: "user", Body: string(body)})
 	}
-	if err := c.Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
+	if err := c.Admin().Seal(t.Context()); err != nil && (!damaged || !errors.Is(err, ctxdir.ErrDamaged)) {
 		t.Error(err)
 	}
 }

@@ -98,17 +98,17 @@ func TestReferencesStay(t *testing.T) {
 	r.check("in a backup", saved, "main", someReferences)
 	r.must(nil, saved.Close())
 
-	r.must(r.c.Externalise(ctx, 1, false))
+	r.must(r.c.Admin().Externalise(ctx, 1, false))
 	r.check("after another threshold", r.c, "main", someReferences)
 	r.must(nil, r.c.Close())
 	r.must(r.s.Archive(ctx, ctxdir.ArchiveOptions{Contexts: []uuid.UUID{r.c.ID()}}))
 	r.reopen()
 	r.check("archived", r.c, "main", someReferences)
-	r.must(r.c.Unarchive(ctx, nil))
+	r.must(r.c.Admin().Unarchive(ctx, nil))
 	r.check("no longer archived", r.c, "main", someReferences)
 
 	for _, damage := range []string{"metadata.json", "messages"} {
-		r.must(nil, r.c.Seal(ctx))
+		r.must(nil, r.c.Admin().Seal(ctx))
 		r.must(nil, r.c.Close())
 		found, _ := filepath.Glob(filepath.Join(r.s.Info().Path, r.c.ID().String(), damage))
 		if len(found) == 0 {

@@ -105,7 +105,7 @@ func (x *Server) getSizes(w http.ResponseWriter, r *http.Request) error {
 		if err != nil {
 			return err
 		}
-		blobs, err := c.BlobBytes(r.Context())
+		blobs, err := c.Admin().BlobBytes(r.Context())
 		if err != nil {
 			return err
 		}

@@ -259,7 +259,7 @@ func TestSourceErasedMeanwhile(t *testing.T) {
 		s, c := newContext(t)
 		source := say(t, c.Active(), "assistant", decided)
 		if folded {
-			if err := c.Seal(t.Context()); err != nil {
+			if err := c.Admin().Seal(t.Context()); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -337,7 +337,7 @@ func TestListKeepsTime(t *testing.T) {
 		if _, err := moment.Add(t.Context(), c, moment.Moment{Type: moment.Decision, Content: decided}); err != nil {
 			return err
 		}
-		return c.Seal(t.Context())
+		return c.Admin().Seal(t.Context())
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -64,7 +64,7 @@ func (l *life) steps() []step {
 	ctx := l.t.Context()
 	return []step{
 		{"append", func() { appendSpeech(l.t, l.r, l.any().Active(), 5) }},
-		{"fold", func() { check(l.t, l.any().Seal(ctx)) }},
+		{"fold", func() { check(l.t, l.any().Admin().Seal(ctx)) }},
 		{"fork", func() {
 			c := l.any()
 			n, err := c.Active().Len(ctx)

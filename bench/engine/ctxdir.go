@@ -197,7 +197,7 @@ func (c *ctxdirContext) Fork(name string, at int64) error {
 }
 
 // Seal seals the logs now.
-func (c *ctxdirContext) Seal() error { return c.c.Seal(context.Background()) }
+func (c *ctxdirContext) Seal() error { return c.c.Admin().Seal(context.Background()) }
 
 // Settle waits for the message files, and for a running seal, by its lock: the next engine's turn must not pay for them.
 func (c *ctxdirContext) Settle() error {

@@ -180,7 +180,7 @@ func (e *Env) newContentStore(ctx context.Context, threshold int64, bodies [][]b
 	if _, err := c.Active().AppendBatch(ctx, drafts); err != nil {
 		return nil, err
 	}
-	if err := c.Seal(ctx); err != nil {
+	if err := c.Admin().Seal(ctx); err != nil {
 		return nil, err
 	}
 	id := c.ID()

@@ -77,7 +77,7 @@ func (a *app) unarchiveCmd() *cobra.Command {
 		ValidArgsFunction: a.completeContexts(1),
 		RunE: a.onContext(func(ctx context.Context, c *ctxdir.Context, _ []string) error {
 			bar := a.newProgress("Unarchiving")
-			done, err := c.Unarchive(ctx, func(done, all int64) { bar.Steps("messages", done, all) })
+			done, err := c.Admin().Unarchive(ctx, func(done, all int64) { bar.Steps("messages", done, all) })
 			bar.Clear()
 			if err != nil {
 				return err

@@ -117,7 +117,7 @@ func (a *app) branchSizes(ctx context.Context, s *ctxdir.Store, c *ctxdir.Contex
 		return err
 	}
 	sum := c.Summary()
-	blobs, err := c.BlobBytes(ctx)
+	blobs, err := c.Admin().BlobBytes(ctx)
 	if err != nil {
 		return err
 	}

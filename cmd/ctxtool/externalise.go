@@ -45,7 +45,7 @@ func (a *app) externalise(ctx context.Context, s *ctxdir.Store, refs []string, t
 	var messages int64
 	failed, err := eachContext(ctx, a, "Externalising", ids, func(id uuid.UUID) (done ctxdir.ArchiveResult, err error) {
 		err = withOpen(ctx, s, id, func(c *ctxdir.Context) (err error) {
-			done, err = c.Externalise(ctx, threshold, a.dryRun)
+			done, err = c.Admin().Externalise(ctx, threshold, a.dryRun)
 			return err
 		})
 		return done, err

@@ -42,7 +42,7 @@ func (a *app) files(ctx context.Context, s *ctxdir.Store, refs []string) error {
 	listed := map[string]bool{} // contexts share blobs
 	for _, id := range ids {
 		err := withOpen(ctx, s, id, func(c *ctxdir.Context) error {
-			for path, err := range c.Files(ctx) {
+			for path, err := range c.Admin().Files(ctx) {
 				if err != nil {
 					return err
 				}

@@ -84,7 +84,7 @@ const blobRef = `\{"\$blob":[^{}]*\}`
 // edit replaces what a pattern finds in the file of a message.
 func (b *bomb) edit(id uuid.UUID, pattern string, change func(found string) string) {
 	b.t.Helper()
-	if err := b.c.Seal(b.t.Context()); err != nil {
+	if err := b.c.Admin().Seal(b.t.Context()); err != nil {
 		b.t.Fatal(err)
 	}
 	path := filepath.Join(b.store, b.c.ID().String(), "messages", "branch-main", id.String()+".json")

@@ -49,7 +49,7 @@ func newSparseStore(t *testing.T) *sparseStore {
 		}
 		c, err := st.Open(t.Context(), uuid.MustParse(*id))
 		if err == nil {
-			err = c.Seal(t.Context())
+			err = c.Admin().Seal(t.Context())
 		}
 		if err == nil {
 			err = c.Close()

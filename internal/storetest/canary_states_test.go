@@ -25,7 +25,7 @@ var canaryStates = []canaryState{
 	{name: "with files", options: []engine.Option{engine.WithFiles(engine.FilesOnReturn)}, killed: true},
 	{name: "closed"},
 	{name: "sealed", change: func(t *testing.T, _ *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
-		kit.Check(t, c.Seal(t.Context()))
+		kit.Check(t, c.Admin().Seal(t.Context()))
 	}},
 	{name: "archived", change: func(t *testing.T, _ *canaryStore, s *ctxdir.Store, c *ctxdir.Context) { archiveWork(t, s, c, 0) }},
 	{name: "mixed", change: func(t *testing.T, _ *canaryStore, s *ctxdir.Store, c *ctxdir.Context) {
@@ -33,7 +33,7 @@ var canaryStates = []canaryState{
 		again(t, c)
 	}},
 	{name: "externalised", change: func(t *testing.T, _ *canaryStore, _ *ctxdir.Store, c *ctxdir.Context) {
-		_, err := c.Externalise(t.Context(), 1, false)
+		_, err := c.Admin().Externalise(t.Context(), 1, false)
 		kit.Check(t, err)
 	}},
 	{name: "legacy", legacy: true},

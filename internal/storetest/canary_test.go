@@ -198,7 +198,7 @@ func writeMore(ctx context.Context, c *ctxdir.Context) error {
 	if _, err := c.Active().Append(ctx, ctxdir.Draft{Body: []byte(`{"role":"user","content":"afterwards"}`)}); err != nil {
 		return err
 	}
-	return c.Seal(ctx)
+	return c.Admin().Seal(ctx)
 }
 
 // useAgain does what the next program does.

@@ -18,7 +18,7 @@ func (w *worker) tidy(what string, c *ctxdir.Context, do func() error) error {
 
 func (w *worker) seal() error {
 	c := w.anyContext()
-	return w.tidy("seal", c, func() error { return c.Seal(w.ctx) })
+	return w.tidy("seal", c, func() error { return c.Admin().Seal(w.ctx) })
 }
 
 func (w *worker) archive() error {
@@ -36,7 +36,7 @@ func (w *worker) archive() error {
 func (w *worker) unarchive() error {
 	c := w.anyContext()
 	return w.tidy("unarchive", c, func() error {
-		_, err := c.Unarchive(w.ctx, nil)
+		_, err := c.Admin().Unarchive(w.ctx, nil)
 		return err
 	})
 }
@@ -44,7 +44,7 @@ func (w *worker) unarchive() error {
 func (w *worker) externalise() error {
 	c, threshold := w.anyContext(), int64(1<<10)<<w.random.IntN(6)
 	return w.tidy("externalise", c, func() error {
-		_, err := c.Externalise(w.ctx, threshold, false)
+		_, err := c.Admin().Externalise(w.ctx, threshold, false)
 		return err
 	})
 }

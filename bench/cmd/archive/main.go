@@ -129,7 +129,7 @@ func importAll(store string, paths []string) error {
 		if err != nil {
 			return err
 		}
-		if err := errors.Join(c.Seal(ctx), c.Close()); err != nil {
+		if err := errors.Join(c.Admin().Seal(ctx), c.Close()); err != nil {
 			return err
 		}
 	}
