@@ -186,7 +186,7 @@ func (x *Server) contextOf(r *http.Request) (uuid.UUID, error) {
 	}
 	id, err := x.store.Resolve(ref)
 	if errors.Is(err, ctxdir.ErrInvalid) {
-		return id, problem(codeNotFound, "%q is neither a context id, a part of one, nor an external id", short(ref))
+		return id, problem(codeNotFound, "no context matches %q by id prefix, id suffix or external id", short(ref))
 	}
 	return id, err
 }

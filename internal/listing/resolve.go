@@ -43,8 +43,7 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 	}
 	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !l.isThere(id) })
 	part := strings.ToLower(ref)
-	isPart := strings.Trim(part, "0123456789abcdef-") == ""
-	if len(found) == 0 && isPart {
+	if len(found) == 0 && strings.Trim(part, "0123456789abcdef-") == "" {
 		for e, err := range l.s.Entries() {
 			if err != nil {
 				return uuid.Nil, err
@@ -73,10 +72,8 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 		return found[0], nil
 	case len(found) > 1:
 		return uuid.Nil, Ambiguous(engine.Error{Op: findOp, Path: l.s.Path()}, ref, "contexts", found)
-	case isPart:
-		return uuid.Nil, fmt.Errorf("%w: no context id begins or ends with %q, and no external id equals it", engine.ErrNotExist, ref)
 	}
-	return uuid.Nil, fmt.Errorf("%w: %q is neither a context id, a part of one, nor an external id", engine.ErrNotExist, ref)
+	return uuid.Nil, fmt.Errorf("%w: no context matches %q by id prefix, id suffix or external id", engine.ErrNotExist, ref)
 }
 
 // DerivedIDs returns the ids that contexts have whose external id, or kind and external id with a slash between them, is
