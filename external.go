@@ -14,8 +14,8 @@ func ContextID(kind, externalID string) uuid.UUID {
 	return ctxfolder.ExternalContextID(kind, externalID)
 }
 
-// UseOrCreate calls f like [Store.Use], with the context of m.Kind and m.ExternalID. If there is none, it creates the
-// context with m first, like [Store.OpenOrCreate]. It returns the error of f.
+// UseOrCreate opens the context that m.Kind and m.ExternalID name, and calls f as [Store.Use] does. If there is none, it
+// creates the context from m first, as [Store.OpenOrCreate] does. It returns the error of f.
 func (s *Store) UseOrCreate(ctx context.Context, m Metadata, f func(c *Context) error) error {
 	const attempts = 10 // others may remove it meanwhile
 	var err error

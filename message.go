@@ -26,7 +26,7 @@ type Message struct {
 	References json.RawMessage // to lines of files, an array or nil: package reference reads them
 	Stored     json.RawMessage // the framework's object, with references in place of payloads; Body has the payloads
 
-	// Edited says that the file was changed by hand since the commit.
+	// Edited reports whether the file was changed by hand after the commit.
 	Edited bool
 	// Unavailable says why the message cannot be read. ID, Position and Line are still set, as far as they are known. It
 	// wraps [ErrDamaged], [ErrErased], [ErrTooLarge] or an error of the file system.

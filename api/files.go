@@ -30,7 +30,7 @@ func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
 	return q, err
 }
 
-// listFiles lists the files that messages attach, and that tools read or write, the newest first.
+// listFiles lists the files attached to messages, and those that tools read or write, the newest first.
 func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	q, err := x.fileQueryOf(p)

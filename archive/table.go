@@ -109,7 +109,7 @@ type Span struct {
 	Least, Greatest uuid.UUID
 }
 
-// add takes the next message of the line into the span.
+// add extends the span by the next message of the line.
 func (s *Span) add(r *Row) {
 	s.To = r.Position + 1
 	if bytes.Compare(r.ID[:], s.Least[:]) < 0 {

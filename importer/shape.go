@@ -72,7 +72,7 @@ func shapeOf(b []byte) (s shape) {
 	return s
 }
 
-// look notes the names in the first object under a member.
+// look notes the members of v, or of the first element of v, if that is an object. key is the name of v.
 func (s *shape) look(key string, v jsontext.Value) {
 	_ = elements(v, func(first jsontext.Value) error {
 		v = first.Clone()

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// suspects are things that no clean text has. The rules are not those of [Filter.Clean], so that a fault in one shows
+// suspects are patterns that never occur in a clean text. The rules are not those of [Filter.Clean], so that a fault in one shows
 // in the other.
 var suspects = []struct {
 	what string

@@ -51,7 +51,7 @@ type FileRow struct {
 	Cursor  string
 }
 
-// Files yields the files that messages attach, and that their tool calls read or write, the newest first, as of the
+// Files yields the files attached to messages, and those that tool calls read or write, the newest first, as of the
 // last [Index.Update].
 func (x *Index) Files(ctx context.Context, q FileQuery) iter.Seq2[FileRow, error] {
 	return func(yield func(FileRow, error) bool) {

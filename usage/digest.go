@@ -44,7 +44,7 @@ func Digestion(m *ctxdir.Message, texts func() (json.RawMessage, error)) []byte 
 	return d.encode()
 }
 
-// recordsAndPrompt is the digest of a message without the estimates.
+// recordsAndPrompt returns the digest of a message, but leaves the estimates at zero.
 func recordsAndPrompt(m *ctxdir.Message, texts func() (json.RawMessage, error)) (d digest) {
 	d.prompt = promptOf(m) != ""
 	if mayRecord(m.Stored) {

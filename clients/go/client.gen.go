@@ -2822,7 +2822,7 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/disk (the `GetDisk` operationId).
 	GetDisk(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
-	// ListFiles List the files that messages attach, and that tools read or write
+	// ListFiles List the files attached to messages, and those that tools read or write
 	//
 	// The newest first. A file must meet all conditions.
 	//
@@ -3767,7 +3767,7 @@ func (c *Client) GetDisk(ctx context.Context, reqEditors ...RequestEditorFn) (*h
 	return c.Client.Do(req)
 }
 
-// ListFiles List the files that messages attach, and that tools read or write
+// ListFiles List the files attached to messages, and those that tools read or write
 //
 // The newest first. A file must meet all conditions.
 //
@@ -8193,7 +8193,7 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /v1/disk (the `GetDisk` operationId).
 	GetDiskWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetDiskResponse, error)
 
-	// ListFilesWithResponse List the files that messages attach, and that tools read or write
+	// ListFilesWithResponse List the files attached to messages, and those that tools read or write
 	//
 	// The newest first. A file must meet all conditions.
 	//
@@ -11627,7 +11627,7 @@ func (c *ClientWithResponses) GetDiskWithResponse(ctx context.Context, reqEditor
 	return ParseGetDiskResponse(rsp)
 }
 
-// ListFilesWithResponse List the files that messages attach, and that tools read or write
+// ListFilesWithResponse List the files attached to messages, and those that tools read or write
 //
 // The newest first. A file must meet all conditions.
 //

@@ -40,8 +40,8 @@ func (a *app) lsFilesCmd() *cobra.Command {
 	var f lsFilesFlags
 	cmd := &cobra.Command{
 		Use:   "ls-files [CONTEXT…]",
-		Short: "List the files that messages attach, and that tools read or write",
-		Long: `List the files that messages attach, and that tool calls read or write, in the whole store or in
+		Short: "List the files attached to messages, and those that tools read or write",
+		Long: `List the files attached to messages, and those that tool calls read or write, in the whole store or in
 contexts, newest first. A row shows path, size, media type, kind of access, time, and the position
 of the message. The size is that of the content in the message; a message that only names a file has
 none. Each file is listed once for each context, at its last access; --all lists every access. --count

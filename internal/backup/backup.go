@@ -29,7 +29,7 @@ import (
 // or its view copied: see [engine.Store.Context]. An earlier backup goes to the other store's trash.
 //
 // It fails with [engine.ErrInvalid] when both are the same store or the other one lies in this one, and with
-// [engine.ErrNotExist].
+// [engine.ErrNotExist] when there is no such context.
 //
 // Crash order: the copy is durable in staging/, payloads first, before it gets its place: see context.Publish.
 func Copy(ctx context.Context, s *engine.Store, id uuid.UUID, to *engine.Store) (Result, error) {

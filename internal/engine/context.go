@@ -43,7 +43,7 @@ func (s *Store) ChooseID(m *Metadata) (err error) {
 	if m.ID == uuid.Nil {
 		m.ID, err = uuid.NewV7()
 	} else if s.Legacy(m.ID) != "" {
-		err = fmt.Errorf("%w: as a legacy context", ErrExist)
+		err = fmt.Errorf("%w: a legacy context has this id", ErrExist)
 	}
 	return err
 }

@@ -1,8 +1,8 @@
 // Package follow reports what any process commits to a store, as it happens.
 //
 // [Watch] follows all contexts of a store, and [WatchContext] one context from a given commit on. The [Watcher] yields
-// each commit once, as an [Event]. A follower for each context reads the context's history; hints of the file system,
-// or else a timer, say when to look.
+// each commit once, as an [Event]. A follower for each context reads the context's history. Notifications of the file
+// system, or a timer where there are none, tell it when to look.
 //
 // The package uses package engine for contexts and their metadata, package index for the history, and package watch for
 // the hints.

@@ -191,7 +191,7 @@ func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {
 	return err
 }
 
-// trashUnlinked moves logs and segments of another history to the trash. It fails if the history is damaged: then they may
+// trashUnlinked moves logs and segments to the trash that do not continue the history of the context. It fails if the history is damaged: then they may
 // be part of it.
 func trashUnlinked(c *engine.Context) error {
 	unlinked, err := c.Index.Tidy()

@@ -259,7 +259,7 @@ func restoreVersion(ctx context.Context, c *engine.Context, t *trashItem, r *Res
 		case e.IsErased():
 			return fmt.Errorf("%w: message %s", engine.ErrErased, old.ID)
 		case e.ID != old.ID:
-			return fmt.Errorf("%w: position %d has message %s now", engine.ErrConflict, t.Item.Position, e.ID)
+			return fmt.Errorf("%w: position %d now holds message %s", engine.ErrConflict, t.Item.Position, e.ID)
 		}
 		at := engine.Place{Span: loader.Span{Line: l.ID, Folder: l.Folder, From: e.Position, To: e.Position + 1}, Entry: e}
 		r.Path, r.Bytes = c.Dir.ID.String()+"/"+c.Dir.MessagePath(l.Folder, e.ID), int64(len(raw))
