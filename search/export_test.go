@@ -35,7 +35,7 @@ func Stem(w string) string { return stemmer{}.stem(w) }
 
 // Texts returns the texts of a message, with JSON in strings resolved.
 func Texts(message []byte) (all []string) {
-	_ = eachText(message, func(t text) bool {
+	_ = walk(message, isText, func(t text) bool {
 		all = append(all, inner(t.value))
 		return true
 	})

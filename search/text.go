@@ -23,11 +23,8 @@ type text struct {
 	value   string
 }
 
-// eachText calls yield for each text of a message, in order. It leaves out values that are not text: ids, types, times,
-// signatures, binary data, and references to payloads. yield returns false to end.
-func eachText(message []byte, yield func(t text) bool) error { return walk(message, isText, yield) }
-
-// walk is eachText for the values that want accepts.
+// walk calls yield for each text of a message that want accepts, in order. It leaves out references to payloads. yield
+// returns false to end.
 func walk(message []byte, want func(name, value string) bool, yield func(t text) bool) error {
 	d := jsontext.NewDecoder(bytes.NewReader(message), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
 	name := "" // of the innermost member

@@ -170,14 +170,7 @@ func (f sharedFS) lstatIn(folder string, names []string) ([]fs.FileInfo, error) 
 	return LstatIn(f.FS, folder, names...)
 }
 
-func (f sharedFS) statPath(name string) (fs.FileInfo, error) {
-	if s, ok := f.FS.(interface {
-		statPath(path string) (fs.FileInfo, error)
-	}); ok {
-		return s.statPath(name)
-	}
-	return f.Lstat(name)
-}
+func (f sharedFS) statNumber(path string) (fs.FileInfo, error) { return statNumber(f.FS, path) }
 
 // sharedFile is a file whose syncs go through a syncShare.
 type sharedFile struct {
