@@ -47,7 +47,7 @@ func (t *turn) claims() []find {
 				listed = append(listed, t.find(place, enough+signs, whole, before))
 			case verdict != "" && t.concludes(verdict, said):
 				listed = append(listed, t.find(verdict, enough+signs, whole, before))
-			case t.works && !t.edited && (severity.MatchString(said) || len(p.Leads) > 0 && severity.MatchString(p.Leads[0])):
+			case t.works && !t.edited && (severity().MatchString(said) || len(p.Leads) > 0 && severity().MatchString(p.Leads[0])):
 				claimed = append(claimed, t.find(Solution, enough+signs, whole, before))
 			case mended && (repairs || place == Solution) && count(said, contrast, reason) > 0:
 				if place == Solution {
@@ -64,7 +64,7 @@ func (t *turn) claims() []find {
 // concludes reports whether the verdict of a sentence counts: without tools only a decision or a cause does.
 func (t *turn) concludes(verdict Type, s string) bool {
 	if verdict == Solution {
-		return !trivial.MatchString(s)
+		return !trivial().MatchString(s)
 	}
 	return t.works || verdict == Decision
 }
@@ -78,8 +78,8 @@ var (
 
 // repairs reports whether a task is about a fault: its prompt says so, or the beginning of the answer.
 func (t *turn) repairs(passages []sentence.Passage) bool {
-	return t.prompt != nil && t.prompt.typed() && faults.MatchString(straight(t.prompt.Text.Text)) ||
-		len(passages) > 0 && faults.MatchString(passages[0].Text)
+	return t.prompt != nil && t.prompt.typed() && faults().MatchString(straight(t.prompt.Text.Text)) ||
+		len(passages) > 0 && faults().MatchString(passages[0].Text)
 }
 
 // echo is 1 for a sentence that has a third of its words from the prompt, else 0.
@@ -158,14 +158,14 @@ func (t *turn) causes() (all []find) {
 	for i, s := range split {
 		said := straight(s)
 		switch {
-		case t.edited && chosen(said) && sentence.Count(s) <= maxWords && !trivial.MatchString(said):
+		case t.edited && chosen(said) && sentence.Count(s) <= maxWords && !trivial().MatchString(said):
 			all = append(all, t.find(Decision, enough, s, ""))
-		case mends.MatchString(said) && (t.done || t.Edits):
+		case mends().MatchString(said) && (t.done || t.Edits):
 			if named := faultOf(split[max(from, i-maxNamed):i]); named != "" {
 				all = append(all, t.find(Solution, enough, named, ""))
 			}
 			from = i + 1
-		case isStatement(s) && verdictOf(said) == Context && !trivial.MatchString(said):
+		case isStatement(s) && verdictOf(said) == Context && !trivial().MatchString(said):
 			all = append(all, t.find(Context, enough, s, ""))
 		}
 	}
@@ -174,7 +174,8 @@ func (t *turn) causes() (all []find) {
 
 // chosen reports whether the assistant says in a sentence what it is going to do rather than something else.
 func chosen(s string) bool {
-	return (settles.MatchString(s) || ought.MatchString(s) && count(s, contrast, reason) > 0) && !chore.MatchString(s) && !leads.MatchString(s)
+	return (settles().MatchString(s) || ought().MatchString(s) && count(s, contrast, reason) > 0) &&
+		!chore().MatchString(s) && !leads().MatchString(s)
 }
 
 // maxNamed is the number of sentences before the mend that may name the fault.
@@ -185,11 +186,12 @@ func faultOf(split []string) (named string) {
 	most := 0
 	for i, s := range split {
 		said := straight(s)
-		if !isStatement(s) || strings.HasSuffix(s, ":") || trivial.MatchString(said) || !fault.MatchString(said) && verdictOf(said) != Solution {
+		if !isStatement(s) || strings.HasSuffix(s, ":") || trivial().MatchString(said) ||
+			!fault().MatchString(said) && verdictOf(said) != Solution {
 			continue
 		}
-		if follows.MatchString(said) {
-			if i == 0 || status.MatchString(straight(split[i-1])) {
+		if follows().MatchString(said) {
+			if i == 0 || status().MatchString(straight(split[i-1])) {
 				continue
 			}
 			s = split[i-1] + " " + s
@@ -208,7 +210,7 @@ func (t *turn) accepted() []find {
 		return nil
 	}
 	text := t.Text.Text
-	at := accepts.FindStringIndex(text)
+	at := accepts().FindStringIndex(text)
 	if at == nil || len(t.before.finds()) > 0 {
 		return nil
 	}
@@ -223,7 +225,7 @@ func (t *turn) accepted() []find {
 		return nil
 	}
 	kind := Decision
-	if forever.MatchString(split[0]) {
+	if forever().MatchString(split[0]) {
 		kind = Pattern
 	}
 	return []find{t.find(kind, enough, split[0], "", t.before.ID)}

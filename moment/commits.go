@@ -42,7 +42,7 @@ var (
 // committed is the first paragraph of the message of a commit below its subject, if it says why.
 func (t *turn) committed() []find {
 	subject, body, _ := strings.Cut(t.Text.Text, "\n")
-	if housework.MatchString(subject) {
+	if housework().MatchString(subject) {
 		return nil
 	}
 	passages := sentence.Outline(body)
@@ -54,7 +54,7 @@ func (t *turn) committed() []find {
 		return nil
 	}
 	kind := Decision
-	if mending.MatchString(subject) {
+	if mending().MatchString(subject) {
 		kind = Solution
 	}
 	return []find{t.find(kind, enough+1, conventional.ReplaceAllString(subject, "")+"\n"+why, "")}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
 )
@@ -80,18 +82,20 @@ func relevance(strength, rarity float64) float64 {
 }
 
 // isTopic reports whether a word can be a tag: a word of letters that is about a thing.
-func isTopic(word string) bool { return topic.MatchString(word) && !common.MatchString(word) }
+func isTopic(word string) bool {
+	n := utf8.RuneCountInString(word)
+	return n >= 5 && n <= 24 && !strings.ContainsFunc(word, notLetter) && !common.MatchString(word)
+}
 
-var (
-	topic  = regexp.MustCompile(`^[\p{L}]{5,24}$`)
-	common = regexp.MustCompile(`^(?:` +
-		`about|above|after|again|against|already|always|another|anything|around|because|before|behind|being|below|between|` +
-		`both|cannot|could|doing|during|either|every|everything|first|going|having|however|instead|itself|little|might|` +
-		`needs?|never|nothing|often|other|others|rather|really|second|several|should|since|something|still|their|there|` +
-		`these|thing|things|those|three|through|together|under|until|using|where|whether|which|while|whole|whose|without|` +
-		`would|works?|yours?` +
-		`)$`)
-)
+func notLetter(r rune) bool { return !unicode.IsLetter(r) }
+
+var common = regexp.MustCompile(`^(?:` +
+	`about|above|after|again|against|already|always|another|anything|around|because|before|behind|being|below|between|` +
+	`both|cannot|could|doing|during|either|every|everything|first|going|having|however|instead|itself|little|might|` +
+	`needs?|never|nothing|often|other|others|rather|really|second|several|should|since|something|still|their|there|` +
+	`these|thing|things|those|three|through|together|under|until|using|where|whether|which|while|whole|whose|without|` +
+	`would|works?|yours?` +
+	`)$`)
 
 // file is the path of a file in a text, with the line that may follow it.
 var file = regexp.MustCompile("(?:^|[\\s(\"'`])((?:[\\w.-]+/)*[\\w-][\\w.-]*\\.[a-zA-Z]\\w{0,4})(?::(\\d{1,6}))?(?:[\\s)\"'`.,;:!?]|$)")

@@ -3,12 +3,14 @@ package moment
 import (
 	"regexp"
 	"strings"
+	"sync"
 
 	"github.com/ctxdir/ctxdir/internal/sentence"
 )
 
-func words(alternatives ...string) *regexp.Regexp {
-	return regexp.MustCompile(`(?i)(?:` + strings.Join(alternatives, "|") + `)`)
+// words is an expression that is compiled when it is first needed: a program that finds no moments starts without.
+func words(alternatives ...string) func() *regexp.Regexp {
+	return sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`(?i)(?:` + strings.Join(alternatives, "|") + `)`) })
 }
 
 // The grammar of a sentence says more about its weight than what it is about, and is the same in every project.
@@ -25,7 +27,7 @@ var (
 		`\beven (?:if|when|for)\b`, `\w+n't\b`)
 	reason = words(`\b(?:because|since|otherwise|due to)\b`, `\bso (?:that|the|it|they|we|a|each|any|no|\w+s)\b`,
 		`\bto (?:avoid|prevent|match|ensure|preserve|keep)\b`, `\bwhich (?:means|caused)\b`, `\bthat way\b`)
-	names = regexp.MustCompile("`[^`]+`")
+	names = words("`[^`]+`")
 	// status are sentences about the work itself, and about what may come.
 	status = words(`\?["')*]*(?: |$)`,
 		`^(?:let me|let's|now|next|first|then|i'll|i will|i'm|i am|we're|i can|i could|if you|want me|would you|shall|ready|send|`+
@@ -42,7 +44,7 @@ var (
 // does not look for later.
 var places = []struct {
 	kind  Type
-	words *regexp.Regexp
+	words func() *regexp.Regexp
 }{
 	{Decision, words(`\bdecisions?\b`, `\bnon-?goals?\b`, `\bout of scope\b`, `\bagreed\b`)},
 	{"", words(`\b(?:tests?|verif\w+|validat\w+|status|files?|next|todos?|options?|plan(?:ned|s)?|examples?|questions)\b`,
@@ -57,7 +59,7 @@ var places = []struct {
 func placeOf(p *sentence.Passage) (kind Type, known bool) {
 	for _, lead := range p.Leads {
 		for _, at := range places {
-			if at.words.MatchString(lead) {
+			if at.words().MatchString(lead) {
 				return at.kind, true
 			}
 		}
@@ -68,7 +70,7 @@ func placeOf(p *sentence.Passage) (kind Type, known bool) {
 // verdicts are the words by which a sentence itself says that it is of a type.
 var verdicts = []struct {
 	kind  Type
-	words *regexp.Regexp
+	words func() *regexp.Regexp
 }{
 	{Decision, words(`\b(?:we|i)(?:'ve| have)? (?:decided|agreed|chose|chosen|opted|settled|went with)\b`,
 		`\b(?:we|i) (?:\w+ ){1,8}(?:rather than|instead of)\b`)},
@@ -85,7 +87,7 @@ var verdicts = []struct {
 
 func verdictOf(s string) Type {
 	for _, v := range verdicts {
-		if v.words.MatchString(s) {
+		if v.words().MatchString(s) {
 			return v.kind
 		}
 	}
@@ -107,16 +109,16 @@ const (
 // isStatement reports whether a sentence can say something that lasts.
 func isStatement(s string) bool {
 	n, said := sentence.Count(s), straight(s)
-	return n >= minWords && n <= maxWords && !status.MatchString(said) && (!hedged.MatchString(said) || verdictOf(said) == Decision)
+	return n >= minWords && n <= maxWords && !status().MatchString(said) && (!hedged().MatchString(said) || verdictOf(said) == Decision)
 }
 
 // straight replaces the apostrophes of typesetters, which rules do not have.
 func straight(s string) string { return strings.ReplaceAll(s, "’", "'") }
 
 // count returns how many of the expressions match.
-func count(s string, all ...*regexp.Regexp) (n int) {
+func count(s string, all ...func() *regexp.Regexp) (n int) {
 	for _, r := range all {
-		if r.MatchString(s) {
+		if r().MatchString(s) {
 			n++
 		}
 	}

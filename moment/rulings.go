@@ -59,16 +59,16 @@ func (t *turn) rules() (all []find) {
 	for _, p := range sentence.Outline(t.Text.Text) {
 		for _, s := range typedSentences(p.Text) {
 			plain, n := straight(s), sentence.Count(s)
-			question := asks.MatchString(plain)
+			question := asks().MatchString(plain)
 			switch {
-			case n < minWords || n > maxWords || chore.MatchString(plain) || question && (!t.edited || wonders.MatchString(plain)):
-			case forever.MatchString(plain):
+			case n < minWords || n > maxWords || chore().MatchString(plain) || question && (!t.edited || wonders().MatchString(plain)):
+			case forever().MatchString(plain):
 				all = append(all, t.find(Pattern, enough+1, s, before))
-			case obliges.MatchString(plain), t.edited && (imperative.MatchString(plain) || requests.MatchString(plain) && why):
+			case obliges().MatchString(plain), t.edited && (imperative().MatchString(plain) || requests().MatchString(plain) && why):
 				all = append(all, t.find(Decision, enough+1, s, before))
 			case verdictOf(plain) == Solution && !question:
 				all = append(all, t.find(Solution, enough, s, before))
-			case given.MatchString(plain) && !question:
+			case given().MatchString(plain) && !question:
 				all = append(all, t.find(Context, enough, s, before))
 			}
 			before, said = s, said+n
@@ -135,10 +135,10 @@ func recommendation(passages []sentence.Passage) string {
 	for _, p := range slices.Backward(passages) {
 		for _, s := range slices.Backward(sentence.Split(p.Text)) {
 			n := sentence.Count(s)
-			if n < minWords || n > maxWords || strings.HasSuffix(s, "?") || pronoun.MatchString(s) {
+			if n < minWords || n > maxWords || strings.HasSuffix(s, "?") || pronoun().MatchString(s) {
 				continue
 			}
-			if recommends.MatchString(straight(s)) {
+			if recommends().MatchString(straight(s)) {
 				return s
 			}
 		}
@@ -154,10 +154,10 @@ var ordinals = map[string]string{"first": "1", "second": "2", "third": "3", "fou
 
 // chosenIn returns the number or the letter of the option that a reply takes, "" if it takes none.
 func chosenIn(reply string) string {
-	if m := chooses.FindStringSubmatch(reply); m != nil {
+	if m := chooses().FindStringSubmatch(reply); m != nil {
 		return strings.ToLower(m[1] + m[2] + m[3])
 	}
-	if m := counts.FindStringSubmatch(reply); m != nil {
+	if m := counts().FindStringSubmatch(reply); m != nil {
 		return ordinals[strings.ToLower(m[1])]
 	}
 	return ""
@@ -169,14 +169,14 @@ var counts = words(`\b(first|second|third|fourth) (?:one|option|approach|way)\b`
 func (t *turn) ruling() []find {
 	text := strings.TrimSpace(t.Text.Text)
 	asked := t.before
-	if !t.works || asked == nil || asked.Voice != transcript.Assistant || sentence.Count(text) > maxRuling && !assent.MatchString(text) {
+	if !t.works || asked == nil || asked.Voice != transcript.Assistant || sentence.Count(text) > maxRuling && !assent().MatchString(text) {
 		return nil
 	}
 	first := text
 	if split := typedSentences(text); len(split) > 0 {
 		first = split[0]
 	}
-	if asks.MatchString(first) {
+	if asks().MatchString(first) {
 		return nil
 	}
 	passages := sentence.Outline(asked.Text.Text)
@@ -188,8 +188,8 @@ func (t *turn) ruling() []find {
 		}
 	}
 	q := question(passages)
-	if assent.MatchString(first) || adopts.MatchString(first) {
-		if s := recommendation(passages); s != "" && (q == "" || open.MatchString(q) || permit.MatchString(q)) {
+	if assent().MatchString(first) || adopts().MatchString(first) {
+		if s := recommendation(passages); s != "" && (q == "" || open().MatchString(q) || permit().MatchString(q)) {
 			return []find{t.find(Decision, 4, s+"\n"+first, "", asked.ID)}
 		}
 	}
@@ -198,14 +198,14 @@ func (t *turn) ruling() []find {
 	}
 	n := sentence.Count(first)
 	switch {
-	case q == "" || n > maxReply || chore.MatchString(first) || symptom.MatchString(q),
-		!choice.MatchString(q) && !strings.Contains(q, " or "), !assent.MatchString(first) && states.MatchString(first):
+	case q == "" || n > maxReply || chore().MatchString(first) || symptom().MatchString(q),
+		!choice().MatchString(q) && !strings.Contains(q, " or "), !assent().MatchString(first) && states().MatchString(first):
 		return nil
-	case permit.MatchString(q):
-		if !assent.MatchString(first) || sentence.Count(q) < 9 || work.MatchString(q) {
+	case permit().MatchString(q):
+		if !assent().MatchString(first) || sentence.Count(q) < 9 || work().MatchString(q) {
 			return nil
 		}
-	case assent.MatchString(first) && n < 3, n < 2:
+	case assent().MatchString(first) && n < 3, n < 2:
 		return nil
 	}
 	return []find{t.find(Decision, 4, q+"\n"+first, "", asked.ID)}
@@ -222,7 +222,7 @@ var (
 // answers are what a person chose of what a tool put to the choice.
 func (t *turn) answers() (all []find) {
 	for _, m := range pair.FindAllStringSubmatch(t.Text.Text, -1) {
-		if !procedural.MatchString(m[1]) && !asks.MatchString(m[2]) && !undecided.MatchString(m[2]) {
+		if !procedural().MatchString(m[1]) && !asks().MatchString(m[2]) && !undecided().MatchString(m[2]) {
 			all = append(all, t.find(Decision, 4, m[1]+"\n"+m[2], ""))
 		}
 	}

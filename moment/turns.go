@@ -84,7 +84,7 @@ func turns(texts []Text) []turn {
 // end marks the last text before a prompt.
 func (t *turn) end() {
 	if t.answer = t.Voice == transcript.Assistant; t.answer {
-		t.done = succeeded.MatchString(t.Text.Text)
+		t.done = succeeded().MatchString(t.Text.Text)
 	}
 }
 

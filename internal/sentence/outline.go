@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"regexp"
 	"strings"
+	"sync"
 )
 
 // Passage is a paragraph, an item of a list or a row of a table, in Markdown.
@@ -21,8 +22,9 @@ var (
 	itemMark = regexp.MustCompile(`^(?:[-*+•]|(\d{1,2})[.)])\s+`)
 	// optionMark begins a passage that offers a choice by its number or letter.
 	optionMark = regexp.MustCompile(`(?i)^(?:(?:option|choice|approach|alternative)\s+)?(\d{1,2}|[a-e])\s*[.):—–-]+\s+`)
-	label      = regexp.MustCompile(`^([\p{L}][\p{L}\p{N}'’/ -]{1,40}):\s+\S`)
 	separator  = regexp.MustCompile(`^[|:\s-]+$`)
+	// label is compiled when it is first needed: its tables take longer than the other expressions together.
+	label = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`^([\p{L}][\p{L}\p{N}'’/ -]{1,40}):\s+\S`) })
 )
 
 // maxLead is the number of words of the longest line that introduces what follows.
@@ -125,7 +127,7 @@ func (o *outliner) flush() {
 	p := *o.open
 	o.open = nil
 	p.Text = plainOf(p.Text)
-	if m := label.FindStringSubmatch(p.Text); m != nil {
+	if m := label().FindStringSubmatch(p.Text); m != nil {
 		p.Leads = append(p.Leads, m[1])
 	}
 	for _, lead := range []string{o.parent, o.intro, o.heading} {
