@@ -26,7 +26,9 @@ func TestMain(m *testing.M) { testscript.Main(m, programs) }
 
 // TestScripts runs the command as its users do. A script's commands beside those of testscript:
 //
-//	exits STATUS ctxtool …    runs it and checks the exit status; 0|3 is either
+//	ctx …                     is "exec ctxtool …" in the process of the test, which takes a twentieth of the time
+//	input FILE                is stdin for ctx
+//	exits STATUS ctx …        runs it and checks the exit status; 0|3 is either; with "ctxtool", in a process of its own
 //	var NAME [MEMBER]         sets $NAME to the last line of the last command's output, or a member of that object
 //	end NAME VAR              sets $NAME to the end of $VAR: what people type of an id
 //	damage KIND FILE          empties, tears, or removes the one file that a pattern matches
@@ -42,9 +44,13 @@ func TestScripts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	testscript.Run(t, testscript.Params{
+	here := time.Local
+	defer func() { time.Local = here }()
+	time.Local = time.UTC // what $TZ is for ctx
+	testscript.RunT(inTurn{t}, testscript.Params{
 		Dir: "testdata/script",
 		Setup: func(e *testscript.Env) error {
+			e.Values[scriptStdin{}] = new(string)
 			home := filepath.Join(e.WorkDir, "home")
 			e.Setenv("HOME", home)
 			e.Setenv("TZ", "UTC")
@@ -59,6 +65,8 @@ func TestScripts(t *testing.T) {
 			return os.Mkdir(home, 0o700)
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){
+			"ctx":    scriptCtx,
+			"input":  scriptInput,
 			"exits":  scriptExits,
 			"var":    scriptVar,
 			"end":    scriptEnd,
@@ -83,16 +91,63 @@ func makeOld(root string) error {
 	})
 }
 
+// inTurn runs scripts one after the other: ctx changes the folder and the environment of the process.
+type inTurn struct{ *testing.T }
+
+func (inTurn) Parallel()     {}
+func (inTurn) Verbose() bool { return testing.Verbose() }
+
+func (t inTurn) Run(name string, f func(t testscript.T)) {
+	t.T.Run(name, func(t *testing.T) { f(inTurn{t}) })
+}
+
+// scriptStdin is the key of what the next ctx reads.
+type scriptStdin struct{}
+
+func scriptInput(ts *testscript.TestScript, _ bool, args []string) {
+	*ts.Value(scriptStdin{}).(*string) = ts.ReadFile(args[0])
+}
+
+func scriptCtx(ts *testscript.TestScript, neg bool, args []string) {
+	if code := runHere(ts, args); (code != exitOK) != neg {
+		ts.Fatalf("exit status %d", code)
+	}
+}
+
+// runHere runs the command in this process as if it were one of the script's, and returns the exit status.
+func runHere(ts *testscript.TestScript, args []string) int {
+	before, err := os.Getwd()
+	ts.Check(err)
+	ts.Check(os.Chdir(ts.MkAbs(".")))
+	defer func() { ts.Check(os.Chdir(before)) }()
+	for _, name := range []string{"HOME", "USERPROFILE", "GIT_CEILING_DIRECTORIES", "GIT_CONFIG_NOSYSTEM"} { // what others than run read
+		outside, was := os.LookupEnv(name)
+		ts.Check(os.Setenv(name, ts.Getenv(name)))
+		defer func() {
+			if os.Unsetenv(name); was {
+				os.Setenv(name, outside)
+			}
+		}()
+	}
+	stdin := ts.Value(scriptStdin{}).(*string)
+	defer func() { *stdin = "" }()
+	return run(context.Background(), args, strings.NewReader(*stdin), ts.Stdout(), ts.Stderr(), ts.Getenv)
+}
+
 func scriptExits(ts *testscript.TestScript, _ bool, args []string) {
 	got := 0
-	var exit *exec.ExitError
-	if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
-		got = exit.ExitCode()
+	if args[1] == "ctx" {
+		got = runHere(ts, args[2:])
 	} else {
-		ts.Check(err)
+		var exit *exec.ExitError
+		if err := ts.Exec(args[1], args[2:]...); errors.As(err, &exit) {
+			got = exit.ExitCode()
+		} else {
+			ts.Check(err)
+		}
 	}
 	if !slices.Contains(strings.Split(args[0], "|"), strconv.Itoa(got)) {
-		ts.Fatalf("exit status %d, wanted %s; stderr: %s", got, args[0], ts.ReadFile("stderr"))
+		ts.Fatalf("exit status %d, wanted %s", got, args[0])
 	}
 }
 
