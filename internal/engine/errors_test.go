@@ -15,7 +15,7 @@ func TestWrap(t *testing.T) {
 		if !errors.Is(err, s.below) || !errors.Is(err, s.here) || !errors.As(err, &at) || at.Op != "read" {
 			t.Errorf("%v is not %v: %v", s.below, s.here, err)
 		}
-		if again := Wrap(Error{Op: "list"}, err); again != err { //nolint:errorlint // the very same
+		if again := Wrap(Error{Op: "list"}, err); again != err {
 			t.Errorf("%v became %v", err, again)
 		}
 	}

@@ -191,8 +191,8 @@ func clearFolder(c *engine.Context, cut []ctxfolder.CutLine) error {
 	return err
 }
 
-// trashUnlinked moves logs and segments to the trash that do not continue the history of the context. It fails if the history is damaged: then they may
-// be part of it.
+// trashUnlinked moves logs and segments to the trash that do not continue the history of the context. It fails if the
+// history is damaged: then they may be part of it.
 func trashUnlinked(c *engine.Context) error {
 	unlinked, err := c.Index.Tidy()
 	if err != nil || len(unlinked) == 0 {
