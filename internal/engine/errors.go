@@ -22,6 +22,8 @@ import (
 var (
 	// ErrNoStore: the folder is not a store.
 	ErrNoStore = storefile.ErrNoStore
+	// ErrStoreFile: ctxdir.json is damaged, or missing from a folder with contexts: see [RepairStore].
+	ErrStoreFile = storefile.ErrUnusable
 	// ErrFormat: a file has an unknown format version, or the store has an unknown feature.
 	ErrFormat = ctxfolder.ErrVersion
 	// ErrNotExist: there is no such context, branch or message.

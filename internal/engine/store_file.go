@@ -12,10 +12,6 @@ const StoreFile = storefile.Name
 // StoreInfo is its content.
 type StoreInfo = storefile.Info
 
-// ErrStoreFile reports that ctxdir.json is damaged, or missing from a folder with contexts. [RepairStore] writes it
-// again. Until then the store opens only with [ReadOnly].
-var ErrStoreFile = storefile.ErrUnusable
-
 // Problem returns why the store opened read-only: an error that wraps [ErrStoreFile], nil for a healthy store.
 func (s *Store) Problem() error { return Wrap(Error{Op: "open", Path: s.path}, s.problem) }
 
