@@ -4,15 +4,18 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/google/uuid"
 )
 
-// Draft is a message to be stored. Only Body is required.
+// Draft is a message to be stored. Only Body is required, or Envelope, or Unavailable and ID.
 type Draft struct {
 	// ID is a new UUIDv7 when it is uuid.Nil. To give a message the same id whenever it arrives, derive it from the id of
 	// its context and the id, or content, that it has elsewhere: uuid.NewSHA1(contextID, []byte(originID)).
@@ -29,6 +32,16 @@ type Draft struct {
 
 	// Attachments are payloads that the engine reads from elsewhere and puts into the body as base64.
 	Attachments []Attachment
+
+	// Envelope, in place of all fields above, is a message as another store has it: see [Message.Envelope]. Everything but its
+	// place is kept, even StoredAt, unless that is in the future.
+	Envelope json.RawMessage
+	// Payload returns a payload to which Envelope refers, by its SHA-256 in hexadecimal digits, and its size in bytes. It is
+	// called for payloads that the store lacks. If it fails with [fs.ErrNotExist], the message is stored without the payload.
+	Payload func(sha256 string) (io.ReadCloser, int64, error)
+	// Unavailable, in place of everything but ID, is why the other store does not show the message: [ErrErased], or any other
+	// error. The message is as unavailable here, and keeps its position. A commit can append it, a batch cannot.
+	Unavailable error
 }
 
 // Attachment is a payload to be put into a message as base64. It becomes a blob without passing through memory whole.
@@ -66,6 +79,16 @@ func (d *Draft) engine() engine.Draft {
 	}
 	for _, a := range d.Attachments {
 		e.Attachments = append(e.Attachments, engine.Attachment(a))
+	}
+	e.Envelope = d.Envelope
+	if d.Payload != nil {
+		e.Payload = func(sum blob.Sum) (io.ReadCloser, int64, error) { return d.Payload(sum.String()) }
+	}
+	switch {
+	case errors.Is(d.Unavailable, ErrErased):
+		e.Gone = archive.Erased
+	case d.Unavailable != nil:
+		e.Gone = archive.Lost
 	}
 	return e
 }

@@ -41,7 +41,14 @@ type BranchInfo struct {
 	Messages int64           // number of messages that the branch shows
 	Bytes    int64           // of the messages of its own line
 	Archived int64           // the part of Bytes whose messages have no files
+	Lines    []Span          // the lines that own the messages which the branch shows, in order; the last one is Line
 	Extra    json.RawMessage // an object: members that this program does not know
+}
+
+// Span is the part of a line that a branch shows: the positions from the end of the span before up to End.
+type Span struct {
+	Line uuid.UUID
+	End  int64
 }
 
 func branchInfos(from []engine.BranchInfo) []BranchInfo {
@@ -50,6 +57,9 @@ func branchInfos(from []engine.BranchInfo) []BranchInfo {
 		infos[i] = BranchInfo{
 			Name: e.Name, Line: e.Line, Active: e.Active, Parent: e.Parent, Base: e.Base, From: e.From, Shared: e.Shared, Messages: e.Messages,
 			Bytes: e.Bytes, Archived: e.Archived, Extra: raw(e.Metadata),
+		}
+		for _, l := range e.Lines {
+			infos[i].Lines = append(infos[i].Lines, Span{l.Line, l.To})
 		}
 	}
 	return infos

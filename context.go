@@ -4,7 +4,6 @@ import (
 	"context"
 
 	"github.com/ctxdir/ctxdir/internal/engine"
-	"github.com/ctxdir/ctxdir/internal/follow"
 	"github.com/ctxdir/ctxdir/internal/listing"
 	"github.com/google/uuid"
 )
@@ -52,9 +51,12 @@ func (c *Context) Summary() Summary {
 		s.Problem = c.e.Problem()
 	}
 	s.Legacy = string(c.e.Legacy())
-	s.Sequence, _ = follow.Sequence(c.e) // a damaged index has none
 	return s
 }
+
+// CommitEdits commits what people changed in the files of messages, as a repair does, and returns how many there were. It
+// looks at size and time of each file. The versions before go to the trash.
+func (c *Context) CommitEdits(ctx context.Context) (int, error) { return c.e.CommitEdits(ctx) }
 
 // Refresh reads what other processes committed. Later reads also look for edits by hand; without a Refresh, reading a
 // message again does no I/O.
@@ -62,7 +64,8 @@ func (c *Context) Refresh(ctx context.Context) error { return c.e.Refresh(ctx) }
 
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and unknown members of
 // branches. f gets the newest metadata, under the lock. Update ignores what f does to ids, kind, branch names, revision
-// and times: other methods change those, or nothing does. Update takes a Sequence.
+// and times: other methods change those, or nothing does. An UpdatedAt that f moves forward, but not into the future, is the
+// time of the change. Update takes a Sequence.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOptions) error {
 	return c.e.Update(ctx, updateOf(f), writeOptions(opts)...)
 }

@@ -44,16 +44,19 @@ type Row struct {
 	StoredAt time.Time // when the version was committed: a later version has a later time
 	Size     int64     // of the envelope, in bytes; the file has a line break more
 	Gone     bool      // the message was erased, or no intact copy of it exists
+	Erased   bool      // it was erased
 }
 
 // Changes refreshes the context, and returns its state with the messages that were appended or replaced since an earlier
 // state, in order of commits. An empty since means all messages, including those of removed branches in their grace period:
 // one line after the other, in order of positions. Store the state with what you derive from the messages, and pass it to
-// the next call and to [Store.Changed]. What the sequence yields may be newer than the state, and then comes again.
+// the next call and to [Store.Changed]. In place of a state, since can be a [Summary].Commit. What the sequence yields may be
+// newer than the state, and then comes again.
 //
-// The sequence fails with [ErrNotExist] if the history does not tell what changed since then, or if messages were removed for
-// good: compare what you have with all messages then. An edit of a message file by hand is not a commit; [Message].Edited
-// reports it.
+// The sequence fails with [ErrNotExist] if the history does not tell what changed since then: compare what you have with all
+// messages then. If messages were erased or removed for good since then, it yields all changes, with the rows of erased
+// messages, and then fails with an error that wraps [ErrErased] too. An edit of a message file by hand is not a commit;
+// [Message].Edited reports it.
 func (c *Context) Changes(ctx context.Context, since string) (state string, rows iter.Seq2[Row, error]) {
 	state, entries := freshness.Changes(ctx, c.e, since)
 	return state, each(entries, row)
@@ -63,11 +66,19 @@ func row(e *index.Entry) Row {
 	if e == nil {
 		return Row{}
 	}
-	return Row{ID: e.ID, Line: e.Line, Position: e.Position, StoredAt: e.StoredAt(), Size: e.Size, Gone: e.Gone != archive.Here}
+	return Row{
+		ID: e.ID, Line: e.Line, Position: e.Position, StoredAt: e.StoredAt(), Size: e.Size, Gone: e.Gone != archive.Here, Erased: e.IsErased(),
+	}
 }
 
 // Changed says of contexts whether something may have been committed to them since [Context.Changes] returned a state, or
 // whether they were removed. Without ids it returns all contexts of the store but legacy ones. It opens no context.
 func (s *Store) Changed(ctx context.Context, since map[uuid.UUID]string, ids ...uuid.UUID) (map[uuid.UUID]bool, error) {
 	return freshness.Changed(ctx, s.e, since, ids...)
+}
+
+// Rows yields the rows of the messages that the branch shows at the positions [from, to), in order. It reads the index, and
+// no message. An error ends the sequence.
+func (b *Branch) Rows(ctx context.Context, from, to int64) iter.Seq2[Row, error] {
+	return each(freshness.Rows(ctx, b.e, from, to), row)
 }

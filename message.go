@@ -68,6 +68,15 @@ func messages(from []*loader.Message) []*Message {
 	return all
 }
 
+// Envelope returns the message as another store can take it: see [Draft].Envelope. It is the envelope of docs/FORMAT.md, of
+// whose place the other store keeps nothing. An unavailable message has none.
+func (m *Message) Envelope() json.RawMessage {
+	if m.from == nil {
+		return nil
+	}
+	return m.from.Envelope()
+}
+
 // Payload is a part of a message that is stored in a blob; [Message].Stored has a reference to it.
 type Payload struct {
 	Pointer   string // the RFC 6901 pointer to it in the message; empty if longer than 1 KiB

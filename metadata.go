@@ -111,6 +111,7 @@ func (m *Metadata) engine() (*ctxfolder.Metadata, error) {
 		return nil, fmt.Errorf("%w: %w", ErrInvalid, err)
 	}
 	e.ID, e.ParentID, e.Title, e.Kind, e.ExternalID, e.State = m.ID, m.ParentID, m.Title, m.Kind, m.ExternalID, m.State
+	e.CreatedAt, e.UpdatedAt = m.CreatedAt, m.UpdatedAt
 	branches := make([]ctxfolder.Branch, 0, len(m.Branches))
 	for _, b := range m.Branches {
 		branch := ctxfolder.Branch{Name: b.Name}

@@ -1,6 +1,8 @@
 package ctxdir
 
 import (
+	"strconv"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/listing"
@@ -24,14 +26,20 @@ type Summary struct {
 	UpdatedAt    time.Time
 	Legacy       string // the format of a legacy context, "legacy" or "legacy-split"; empty for a context of this format
 	Cursor       string // in a list: see [ListOptions]
-	Sequence     uint64 // the newest commit that the summary shows, if [Context.Summary] knows it
-	Problem      error  // why the context, or a part of it, cannot be used; the other fields hold what is known
+	Sequence     uint64 // number of the newest commit that the summary shows; 0 if it is not known
+	// Commit names that commit and all commits before it: where two copies of a context have the same Commit, they have
+	// the same history. It is empty if it is not known.
+	Commit  string
+	Problem error // why the context, or a part of it, cannot be used; the other fields hold what is known
 }
 
 func summary(e listing.Summary) Summary {
+	sequence, _, _ := strings.Cut(e.Commit, "-")
+	number, _ := strconv.ParseUint(sequence, 10, 64) // 0 if it is empty
 	return Summary{
 		ID: e.ID, Title: e.Title, Labels: e.Labels, Kind: e.Kind, ExternalID: e.ExternalID, Model: e.Model,
 		Branches: e.Branches, ActiveBranch: e.ActiveBranch, Messages: e.Messages, Bytes: e.Bytes, Archived: e.Archived,
 		CreatedAt: e.CreatedAt, UpdatedAt: e.UpdatedAt, Legacy: string(e.Format), Cursor: e.Cursor, Problem: e.Problem,
+		Sequence: number, Commit: e.Commit,
 	}
 }

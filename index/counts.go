@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/internal/journal"
 	"github.com/google/uuid"
 )
@@ -105,6 +106,15 @@ type erasure struct {
 	Line      uuid.UUID `json:"line"`
 	Positions []int64   `json:"positions"` // in order
 	Bytes     int64     `json:"bytes"`     // of the envelopes that remain of its own messages
+	// Lost says that their content was lost before they came into this store, not erased.
+	Lost bool `json:"lost,omitempty"`
+}
+
+func (x *erasure) gone() archive.Gone {
+	if x.Lost {
+		return archive.Lost
+	}
+	return archive.Erased
 }
 
 func parseErasure(b []byte) (x erasure, err error) {

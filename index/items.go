@@ -64,6 +64,12 @@ func (ix *Index) EraseItem(line uuid.UUID, positions []int64) (item journal.Item
 	return itemOf(journal.Erase, x)
 }
 
+// GoneItem returns the record that declares a message gone which the same commit appends: erased, or lost. bytes is what
+// remains of its line.
+func GoneItem(line uuid.UUID, position, bytes int64, lost bool) (journal.Item, error) {
+	return itemOf(journal.Erase, erasure{Line: line, Positions: []int64{position}, Bytes: max(bytes, 0), Lost: lost})
+}
+
 func itemOf(kind journal.Kind, body any) (journal.Item, error) {
 	b, err := json.Marshal(body)
 	return journal.Item{Kind: kind, Body: b}, err

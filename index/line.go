@@ -127,7 +127,7 @@ func (ln *line) erase(x *erasure, seq uint64) error {
 			return fmt.Errorf("%w: erase record: position %d of line %s not found", ErrDamaged, p, x.Line)
 		}
 		// The row of a message in a segment has its id and time: see entryAt.
-		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: archive.Erased}
+		gone := Entry{Line: x.Line, Position: p, Seq: seq, Gone: x.gone()}
 		if start := ln.start(); p >= start {
 			gone.ID, gone.At = ln.recent[p-start].ID, ln.recent[p-start].At
 			ln.recent = slices.Clone(ln.recent)

@@ -147,7 +147,7 @@ func (x *sealing) take(r *record) error {
 		}
 	case journal.Erase:
 		for _, p := range r.erasure.Positions {
-			x.erase(r.erasure.Line, p)
+			x.erase(&r.erasure, p)
 		}
 	}
 	x.other(r, r.Body)
@@ -172,10 +172,14 @@ func (x *sealing) put(v sealed) {
 }
 
 // erase leaves the row of a message. Segments may have earlier versions.
-func (x *sealing) erase(line uuid.UUID, position int64) {
+func (x *sealing) erase(of *erasure, position int64) {
+	line := of.Line
 	if v, ok := x.lines[line][position]; ok {
-		v.Gone, v.Size, v.Sum, v.Payloads = archive.Erased, 0, 0, 0
+		v.Gone, v.Size, v.Sum, v.Payloads = of.gone(), 0, 0, 0
 		x.lines[line][position] = v
+	}
+	if of.Lost {
+		return
 	}
 	if x.erased[line] == nil {
 		x.erased[line] = map[int64]bool{}

@@ -40,6 +40,12 @@ type Tailed struct {
 	was int64            // of a replaced message: its size
 }
 
+// Erasure returns the messages that an erase record erases.
+func (r *Tailed) Erasure() (line uuid.UUID, positions []int64, err error) {
+	x, err := parseErasure(r.Body)
+	return x.Line, x.Positions, err
+}
+
 func (t *Tail) restore(b []byte, at journal.Position) error {
 	s := state{context: t.ix.dir.Context}
 	if err := s.restore(b, at); err != nil {

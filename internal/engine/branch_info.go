@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -21,7 +22,8 @@ type BranchInfo struct {
 	Bytes    int64  // of its own line's messages
 	Archived int64  // of these, those that have no files
 	Active   bool
-	Metadata Object // further members, as in metadata.json
+	Lines    []branch.Segment // the lines that own what it shows, the oldest first
+	Metadata Object           // further members, as in metadata.json
 }
 
 // DescribeBranch describes a branch of a version of the metadata.
@@ -35,6 +37,10 @@ func DescribeBranch(m *Metadata, b *ctxfolder.Branch, counts map[uuid.UUID]index
 		Archived: min(l.ArchivedBytes, counts[l.ID].Bytes),
 		Active:   b.Name == m.ActiveBranch, Metadata: b.Extra,
 	}
+	if info.Lines, err = branch.Lines(m, l.ID, info.Messages); err != nil {
+		return info, err
+	}
+	slices.Reverse(info.Lines)
 	switch parent := BranchOfLine(m, l.Parent); {
 	case parent != nil:
 		info.Parent = parent.Name

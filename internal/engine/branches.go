@@ -131,6 +131,11 @@ func (c *Context) length(m *Metadata, name string) (int64, error) {
 	return c.End(m, line)
 }
 
+// Spans returns where the messages at the positions [from, to) are.
+func (b *Branch) Spans(from, to int64) ([]loader.Span, error) {
+	return Use(b.c, func() ([]loader.Span, error) { return b.spans(max(from, 0), to) })
+}
+
 // spans resolves positions of a branch to the lines that own them. A negative from counts from the end.
 func (b *Branch) spans(from, to int64) ([]loader.Span, error) {
 	m := b.c.Current()

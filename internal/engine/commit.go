@@ -51,7 +51,7 @@ func (c *Context) Change(ctx context.Context, f func(m *Metadata) error) error {
 
 // Update changes title, labels, config, state, parent, unknown members, and the system prompts and further members of
 // branches. It undoes what f does to ids, kind, lines, branch names, the active branch, revision and times: other
-// methods change these.
+// methods change these. If f moves UpdatedAt forward, but not beyond now, that is the time of the change.
 func (c *Context) Update(ctx context.Context, f func(m *Metadata) error, opts ...WriteOption) error {
 	return c.one(ctx, "update", "", func(tx *Tx) error { return tx.Update(f) }, opts...)
 }
@@ -139,6 +139,9 @@ func (tx *Tx) write() (err error) {
 	if tx.changed {
 		if !tx.upkeep {
 			tx.m.UpdatedAt = time.Now().UTC()
+			if tx.updatedAt.Before(tx.m.UpdatedAt) && !tx.updatedAt.IsZero() {
+				tx.m.UpdatedAt = tx.updatedAt
+			}
 		}
 		tx.m.Revision++
 		item, err := c.Index.MetadataItem(tx.m)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/message"
 )
@@ -26,8 +27,15 @@ func (s *Store) completeAll(drafts []Draft, threshold int64, hold func() error) 
 	return pending, results
 }
 
-// Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out.
+// Complete checks a draft's body, fills in from it what the draft leaves open, and moves its payloads out. From an
+// envelope it takes everything but the place of the message; payloads stay where they are.
 func (s *Store) Complete(d *PendingMessage, threshold int64, hold func() error) error {
+	switch {
+	case d.Gone != archive.Here:
+		return completeGone(d)
+	case d.Envelope != nil:
+		return s.completeCopy(d, hold)
+	}
 	if int64(len(d.Body)) > s.Options.MaxMessage {
 		return fmt.Errorf("%w: %d bytes exceed the limit of %d", ErrTooLarge, len(d.Body), s.Options.MaxMessage)
 	}
@@ -117,18 +125,4 @@ func (s *Store) attach(d *PendingMessage, open func() (io.ReadCloser, error)) (s
 	}
 	sum, size, _, err = s.Blobs.PutReader(&limitedReader{r, d})
 	return sum, size, errors.Join(err, r.Close())
-}
-
-// limitedReader fails when a draft's payloads become too large.
-type limitedReader struct {
-	r io.Reader
-	d *PendingMessage
-}
-
-func (c *limitedReader) Read(p []byte) (int, error) {
-	n, err := c.r.Read(p)
-	if full := c.d.Count(int64(n)); full != nil {
-		return 0, full
-	}
-	return n, err
 }

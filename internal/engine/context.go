@@ -71,7 +71,8 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 		first = m.Branches[0]
 	}
 	m.Lines, m.Branches, m.Removed = nil, nil, nil
-	m.CreatedAt, m.UpdatedAt, m.Revision = now, now, 1
+	m.CreatedAt, m.Revision = past(m.CreatedAt, now), 1
+	m.UpdatedAt = now
 	m.ActiveBranch = MainBranch
 	line, err := uuid.NewV7()
 	if err != nil {
@@ -84,6 +85,14 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 	main.SystemPrompt, err = s.ExternalisePrompt(first.SystemPrompt, hold)
 	main.Extra = first.Extra
 	return err
+}
+
+// past returns a time that is set and not in the future, and else now.
+func past(at, now time.Time) time.Time {
+	if at.IsZero() || at.After(now) {
+		return now
+	}
+	return at
 }
 
 // OpenOrCreate opens the context with the kind and the external id of m, or creates it with m. Several processes that

@@ -9,6 +9,8 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/ctxdir/ctxdir/archive"
+	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -29,6 +31,14 @@ type Draft struct {
 
 	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
 	Attachments []Attachment
+
+	// Envelope is the message as another store has it: see [Store.Complete]. It stands for all fields above.
+	Envelope []byte
+	// Payload returns a payload to which the envelope refers, and its size in bytes. It is called for those that the store
+	// lacks. If it fails with [fs.ErrNotExist], the message is stored without the payload.
+	Payload func(sum blob.Sum) (io.ReadCloser, int64, error)
+	// Gone says that the other store could not show the message either: only ID counts, and the position stays.
+	Gone archive.Gone
 }
 
 // maxReferences bounds the references of a draft, in bytes.
@@ -78,10 +88,11 @@ type BatchResult struct {
 // PendingMessage is a message before its commit.
 type PendingMessage struct {
 	Draft
-	Stored       []byte // Body, with references
-	Refs         int    // number of references
-	PayloadBytes int64  // size of their payloads
-	Payloads     []Item // small ones, for the log
+	Stored       []byte    // Body, with references
+	Refs         int       // number of references
+	PayloadBytes int64     // size of their payloads
+	Payloads     []Item    // small ones, for the log
+	storedAt     time.Time // when the other store committed it; zero for a message of this one
 }
 
 // Count adds to the bytes moved out of the draft. It fails beyond MaxBody, since no body could be read with them.
@@ -91,6 +102,20 @@ func (d *PendingMessage) Count(size int64) error {
 	}
 	d.PayloadBytes += size
 	return nil
+}
+
+// limitedReader fails when a draft's payloads become too large.
+type limitedReader struct {
+	r io.Reader
+	d *PendingMessage
+}
+
+func (c *limitedReader) Read(p []byte) (int, error) {
+	n, err := c.r.Read(p)
+	if full := c.d.Count(int64(n)); full != nil {
+		return 0, full
+	}
+	return n, err
 }
 
 var errPayloadsTooLarge = fmt.Errorf("%w: its payloads exceed the limit of %d bytes", ErrTooLarge, int64(loader.MaxBody))

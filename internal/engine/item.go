@@ -10,7 +10,7 @@ import (
 // Item is a record to commit.
 type Item struct {
 	journal.Item
-	Envelope *message.Envelope // of a message, without its content
+	Envelope *message.Envelope // of a message that gets a file, without its content
 	Payload  []byte            // of a payload
 	Sum      blob.Sum          // of a payload
 }

@@ -47,7 +47,7 @@ func (b *fileBatch) take(items []Item, written int) {
 		return
 	}
 	for i := range written {
-		if env := items[i].Envelope; items[i].Kind == journal.Add {
+		if env := items[i].Envelope; items[i].Kind == journal.Add && env != nil {
 			b.add(messageFile{line: env.Line, id: env.ID, at: env.StoredAt, body: items[i].Body})
 		}
 	}

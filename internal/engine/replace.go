@@ -60,7 +60,7 @@ func (tx *Tx) replace(name string, id uuid.UUID, d *PendingMessage, o conditions
 			return err
 		}
 	}
-	env.StoredAt = at.Entry.Next()
+	env.StoredAt = d.versionTime(&at.Entry)
 	env.Role, env.Type, env.Body, env.Payloads = d.Role, d.Type, d.Stored, d.Refs
 	env.References = d.kept(env.References)
 	// A new version may repeat what the old one did, which the trash keeps.
@@ -92,7 +92,7 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 		return err
 	}
 	tx.supersede(at, nil, &message.Envelope{
-		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, StoredAt: at.Entry.Next(), Branch: name,
+		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, StoredAt: d.versionTime(&at.Entry), Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats, Source: d.Source,
 		Body: d.Stored, Payloads: d.Refs, References: d.kept(nil),
 	}, d)

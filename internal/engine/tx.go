@@ -2,6 +2,7 @@ package engine
 
 import (
 	"context"
+	"time"
 
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
@@ -20,10 +21,11 @@ type Tx struct {
 
 	before, after uint64 // the newest commit before and after this one
 
-	m       *Metadata // as this commit leaves it
-	changed bool      // m is a changed copy
-	upkeep  bool      // which shows nothing new: the time of the last change stays
-	failure error     // of the first method that failed
+	m         *Metadata // as this commit leaves it
+	changed   bool      // m is a changed copy
+	upkeep    bool      // which shows nothing new: the time of the last change stays
+	updatedAt time.Time // of the change, if it happened elsewhere before; zero for now
+	failure   error     // of the first method that failed
 
 	items    []Item
 	of       []*BatchResult // the result of each item; nil for a payload
@@ -31,6 +33,7 @@ type Tx struct {
 	existed  []*BatchResult // of those that are stored already
 	stored   map[*BatchResult]bool
 	lines    map[uuid.UUID]*txLine
+	bytes    map[uuid.UUID]int64          // by line: how much its envelopes grow
 	fresh    map[uuid.UUID][]freshMessage // by id; several lines can have one
 	payloads map[blob.Sum]bool            // in items
 	durable  []func()                     // to call under the lock when the commit is durable
@@ -59,7 +62,7 @@ func (tx *Tx) reset(m *Metadata) {
 	*tx = Tx{
 		conditions: tx.conditions, batch: tx.batch, c: tx.c, ctx: tx.ctx, blobs: tx.blobs, m: m,
 		stored: map[*BatchResult]bool{}, payloads: map[blob.Sum]bool{}, fresh: map[uuid.UUID][]freshMessage{},
-		lines: map[uuid.UUID]*txLine{},
+		lines: map[uuid.UUID]*txLine{}, bytes: map[uuid.UUID]int64{},
 	}
 }
 
@@ -86,6 +89,9 @@ func (tx *Tx) Metadata() *Metadata { return tx.m }
 
 // put adds a record, after the payloads that it refers to.
 func (tx *Tx) put(payloads []Item, it Item, of *BatchResult) {
+	if it.Envelope != nil {
+		tx.bytes[it.Envelope.Line] += int64(len(it.Body)) - it.Was
+	}
 	tx.items = append(tx.c.AddPayloads(tx.items, payloads, tx.payloads), it)
 	for len(tx.of) < len(tx.items)-1 {
 		tx.of = append(tx.of, nil)

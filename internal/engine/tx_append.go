@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -94,8 +95,14 @@ func (tx *Tx) addOne(
 		r.AppendResult, tx.existed = *there, append(tx.existed, r)
 		return nil
 	}
+	if err := tx.stayErased(d); err != nil {
+		return err
+	}
+	if d.Gone != archive.Here && tx.batch {
+		return fmt.Errorf("%w: an unavailable message needs a commit", ErrInvalid)
+	}
 	env := &message.Envelope{
-		ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: now, Branch: name,
+		ID: d.ID, Line: line.ID, Position: next, Prev: prev, StoredAt: d.commitTime(now), Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats,
 		Source: d.Source, Body: d.Stored, References: d.kept(nil), Payloads: d.Refs,
 	}
@@ -107,6 +114,11 @@ func (tx *Tx) addOne(
 	raw := env.AppendTo(make([]byte, 0, len(d.Stored)+512))
 	env.Body, env.Source, env.References = nil, nil, nil
 	tx.put(d.Payloads, MessageItem(journal.Add, env, raw, 0), r)
+	if d.Gone != archive.Here {
+		if err := tx.addGone(line.ID, next, d.Gone, int64(len(raw))); err != nil {
+			return err
+		}
+	}
 	r.AppendResult = AppendResult{ID: env.ID, Position: next}
 	tx.fresh[env.ID] = append(tx.fresh[env.ID], freshMessage{line.ID, d, r})
 	if tx.lines[line.ID] == nil {
@@ -149,6 +161,9 @@ func (tx *Tx) findExisting(name string, line uuid.UUID, d *PendingMessage, r *Ba
 	}
 	if err != nil {
 		return nil, err
+	}
+	if d.Gone != archive.Here {
+		return &AppendResult{ID: d.ID, Position: p.Entry.Position, Existed: true}, nil
 	}
 	old, err := tx.c.Loader.Load(context.Background(), p.Span, &p.Entry)
 	if err != nil {

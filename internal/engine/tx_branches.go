@@ -92,6 +92,9 @@ func (tx *Tx) Update(f func(m *Metadata) error) error {
 		if err := f(m); err != nil {
 			return err
 		}
+		if m.UpdatedAt.After(fixed.UpdatedAt) {
+			tx.updatedAt = m.UpdatedAt
+		}
 		edited := m.Branches
 		for i := range edited {
 			prompt, err := tx.c.Store.ExternalisePrompt(edited[i].SystemPrompt, func() error { return tx.blobs.Hold(tx.ctx) })

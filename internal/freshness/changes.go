@@ -8,7 +8,10 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"strconv"
+	"strings"
 
+	"github.com/ctxdir/ctxdir/archive"
 	"github.com/ctxdir/ctxdir/branch"
 	"github.com/ctxdir/ctxdir/index"
 	"github.com/ctxdir/ctxdir/internal/engine"
@@ -24,6 +27,23 @@ type state struct {
 	Log   string       `json:"log,omitempty"` // the newest one
 	Files [3]FileState `json:"files"`         // the folder, metadata.json and the log
 	At    int64        `json:"at"`            // when they were looked at, nanoseconds since 1970
+}
+
+// CommitOf names a log position, and so all commits up to it: two histories that name the same one have the same commits.
+func CommitOf(at journal.Position) string { return fmt.Sprintf("%d-%016x", at.Seq, at.Chain) }
+
+// commit returns the log position that a state, or a name of [CommitOf], has.
+func commit(since string) (at journal.Position, err error) {
+	if strings.HasPrefix(since, "{") {
+		var was state
+		err = json.Unmarshal([]byte(since), &was)
+		return journal.Position{Seq: was.Seq, Chain: was.Chain}, err
+	}
+	seq, chain, _ := strings.Cut(since, "-")
+	if at.Seq, err = strconv.ParseUint(seq, 10, 64); err == nil {
+		at.Chain, err = strconv.ParseUint(chain, 16, 64)
+	}
+	return at, err
 }
 
 // Changed says of contexts whether something may have been committed to them since states that [Changes] returned. Without ids
@@ -87,7 +107,8 @@ func stateOf(c *engine.Context) (is state) {
 // Changes refreshes the context, and returns its state and the entries of the messages that were appended or replaced
 // since an earlier state, in order of commits. Without an earlier state they are those of all messages that a branch, or
 // a removed line in its grace period, shows: one line after the other, in order of positions. The sequence fails with
-// [engine.ErrNotExist] if the history does not tell what changed, or if messages were removed for good.
+// [engine.ErrNotExist] if the history does not tell what changed. If messages were erased or removed for good, it yields
+// everything, what is left of erased ones too, and then fails with an error that wraps [engine.ErrErased] as well.
 func Changes(ctx context.Context, c *engine.Context, since string) (now string, entries iter.Seq2[*index.Entry, error]) {
 	is, err := engine.Use(c, func() (state, error) { return stateOf(c), nil })
 	if err == nil {
@@ -114,7 +135,10 @@ func Changes(ctx context.Context, c *engine.Context, since string) (now string, 
 		switch {
 		case err != nil:
 		case since == "":
-			err = eachEntry(ctx, c, pass)
+			var spans []loader.Span
+			if spans, err = engine.Use(c, func() ([]loader.Span, error) { return ownSpans(c) }); err == nil {
+				err = eachEntry(ctx, c, spans, pass)
+			}
 		default:
 			err = eachSince(ctx, c, since, is, pass)
 		}
@@ -124,13 +148,26 @@ func Changes(ctx context.Context, c *engine.Context, since string) (now string, 
 	}
 }
 
-// eachEntry yields the entries of all spans.
-func eachEntry(ctx context.Context, c *engine.Context, yield func(*index.Entry) bool) error {
-	const most = 1024 // entries at once
-	spans, err := engine.Use(c, func() ([]loader.Span, error) { return ownSpans(c) })
-	if err != nil {
-		return err
+// Rows yields the entries of the messages that a branch shows at the positions [from, to), in order.
+func Rows(ctx context.Context, b *engine.Branch, from, to int64) iter.Seq2[*index.Entry, error] {
+	return func(yield func(*index.Entry, error) bool) {
+		more := true
+		spans, err := b.Spans(from, to)
+		if err == nil {
+			err = eachEntry(ctx, b.Context(), spans, func(e *index.Entry) bool {
+				more = yield(e, nil)
+				return more
+			})
+		}
+		if err != nil && more {
+			yield(nil, engine.Wrap(engine.Error{Op: "read rows", Context: b.Context().ID(), Branch: b.Name()}, err))
+		}
 	}
+}
+
+// eachEntry yields the entries of spans.
+func eachEntry(ctx context.Context, c *engine.Context, spans []loader.Span, yield func(*index.Entry) bool) error {
+	const most = 1024 // entries at once
 	for _, span := range spans {
 		for from := span.From; from < span.To; {
 			if err := ctx.Err(); err != nil {
@@ -161,14 +198,19 @@ func eachSince(ctx context.Context, c *engine.Context, since string, is state, y
 	fail := func(why error) error {
 		return fmt.Errorf("%w: what changed since an earlier state: %w", engine.ErrNotExist, why)
 	}
-	var was state
-	if err := json.Unmarshal([]byte(since), &was); err != nil {
+	was, err := commit(since)
+	if err != nil {
 		return fail(err)
 	}
-	if was.Seq == is.Seq && was.Chain == is.Chain {
+	if was == (journal.Position{Seq: is.Seq, Chain: is.Chain}) {
 		return nil
 	}
-	t, err := engine.Use(c, func() (*index.Tail, error) { return c.Index.Resume(journal.Position{Seq: was.Seq, Chain: was.Chain}) })
+	t, err := engine.Use(c, func() (*index.Tail, error) { return c.Index.Resume(was) })
+	more, removed := true, false
+	pass := func(e *index.Entry) bool {
+		more = more && yield(e)
+		return more
+	}
 	for err == nil {
 		var r index.Tailed
 		var ok bool
@@ -180,14 +222,23 @@ func eachSince(ctx context.Context, c *engine.Context, since string, is state, y
 		case err != nil:
 		case !ok:
 			t.Close()
-			return nil
-		case r.Kind == journal.Erase || r.Kind == journal.Trim:
-			err = fmt.Errorf("%w: record %d removes messages", index.ErrGap, r.Seq)
-		case r.Entry != nil:
-			if err = ctx.Err(); err == nil && !yield(r.Entry) {
-				t.Close()
-				return nil
+			if removed {
+				return fail(fmt.Errorf("messages were %w, or removed for good", engine.ErrErased))
 			}
+			return nil
+		case r.Kind == journal.Trim:
+			removed = true
+		case r.Kind == journal.Erase:
+			removed = true
+			err = eachErased(c, &r, pass)
+		case r.Entry != nil:
+			if err = ctx.Err(); err == nil {
+				pass(r.Entry)
+			}
+		}
+		if !more {
+			t.Close()
+			return nil
 		}
 	}
 	if t != nil {
@@ -197,6 +248,28 @@ func eachSince(ctx context.Context, c *engine.Context, since string, is state, y
 		err = fail(err)
 	}
 	return err
+}
+
+// eachErased yields what is left of the messages that a record erases.
+func eachErased(c *engine.Context, r *index.Tailed, yield func(*index.Entry) bool) error {
+	line, positions, err := r.Erasure()
+	if err != nil {
+		return err
+	}
+	for _, p := range positions {
+		var ok bool
+		e, err := engine.Use(c, func() (e index.Entry, err error) {
+			e, ok, err = c.Index.Entry(line, p)
+			return e, err
+		})
+		if err != nil {
+			return err
+		}
+		if ok && e.Gone != archive.Here && !yield(&e) {
+			break
+		}
+	}
+	return nil
 }
 
 // ownSpans returns the messages that a branch, or a removed line in its grace period, shows: for each line its own ones.

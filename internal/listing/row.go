@@ -51,6 +51,7 @@ func (row *listRow) keep(before, now [3]freshness.FileState, ok bool, log string
 		Title: sum.Title, Labels: maps.Clone(sum.Labels), Kind: sum.Kind, External: sum.ExternalID, Model: sum.Model,
 		Branches: sum.Branches, Active: sum.ActiveBranch, Messages: sum.Messages, Bytes: sum.Bytes, Archived: sum.Archived,
 		Created: sum.CreatedAt, Updated: sum.UpdatedAt, Format: string(sum.Format),
+		Commit: sum.Commit,
 	}
 	line, err := json.Marshal(r)
 	if err != nil {

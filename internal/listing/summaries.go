@@ -62,6 +62,7 @@ type summaryRow struct {
 	Archived int64             `json:"archived_bytes,omitempty"`
 	Created  time.Time         `json:"created_at"`
 	Updated  time.Time         `json:"updated_at"`
+	Commit   string            `json:"commit,omitempty"`
 	Format   string            `json:"format,omitempty"` // of a legacy context: then the files are it, or its context.json and its pool
 }
 
@@ -126,5 +127,6 @@ func (r *summaryRow) summary() Summary {
 		ID: r.Context, Title: r.Title, Labels: r.Labels, Kind: r.Kind, ExternalID: r.External, Model: r.Model,
 		Branches: r.Branches, ActiveBranch: r.Active, Messages: r.Messages, Bytes: r.Bytes, Archived: r.Archived,
 		CreatedAt: r.Created, UpdatedAt: r.Updated, Format: engine.LegacyFormat(r.Format),
+		Commit: r.Commit,
 	}
 }

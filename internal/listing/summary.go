@@ -8,6 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/freshness"
 	"github.com/ctxdir/ctxdir/internal/origin"
 	"github.com/google/uuid"
 )
@@ -27,6 +28,7 @@ type Summary struct {
 	Archived     int64 // of these, those of messages without files
 	CreatedAt    time.Time
 	UpdatedAt    time.Time
+	Commit       string              // the newest commit: see [freshness.CommitOf]; empty if it is not known
 	Format       engine.LegacyFormat // of a legacy context; empty otherwise
 	Cursor       string              // in a list: where it continues after this row
 	Problem      error               // why the context, or a part of it, is unusable; the other fields hold the known values
@@ -34,13 +36,17 @@ type Summary struct {
 
 // Summarise returns the row of an open context in a list.
 func Summarise(c *engine.Context) Summary {
+	at, err := engine.Use(c, c.Index.At) // what follows is at least as new
 	m := c.Current()
 	sum := Summary{
 		ID: m.ID, Title: m.Title, Labels: m.Labels.Texts(), Kind: m.Kind, ExternalID: m.ExternalID, Model: m.Config.Text("model_id"),
 		Branches: len(m.Branches), ActiveBranch: m.ActiveBranch,
 		CreatedAt: m.CreatedAt, UpdatedAt: m.UpdatedAt, Problem: c.Problem(),
 	}
-	_, err := engine.Use(c, func() (any, error) { return nil, addSizes(c, m, &sum) })
+	if err == nil {
+		sum.Commit = freshness.CommitOf(at)
+		_, err = engine.Use(c, func() (any, error) { return nil, addSizes(c, m, &sum) })
+	}
 	if err != nil {
 		sum.Problem = err
 	}
