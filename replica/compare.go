@@ -1,0 +1,212 @@
+package replica
+
+import (
+	"context"
+	"fmt"
+	"maps"
+
+	"github.com/google/uuid"
+)
+
+// compare finds out what has to happen.
+func compare(ctx context.Context, local, remote Peer, plans []*plan) error {
+	err := heads(ctx, local, plans, func(p *plan) (*Head, bool, string) {
+		return &p.l, p.createL, p.since(func(a *agreed) string { return a.Local })
+	})
+	if err == nil {
+		err = heads(ctx, remote, plans, func(p *plan) (*Head, bool, string) {
+			return &p.r, p.createR, p.since(func(a *agreed) string { return a.Remote })
+		})
+	}
+	if err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if p.err = firstOf(p.l.Err, p.r.Err); p.err != nil {
+			continue
+		}
+		if p.isRemoved() {
+			p.remove = p.removed
+			continue
+		}
+		if !p.l.Continues || !p.r.Continues || p.createL || p.createR {
+			p.base = nil
+		}
+		p.match()
+		p.compareChanged()
+	}
+	if err := compareRows(ctx, local, remote, plans, false); err != nil {
+		return err
+	}
+	if err := compareRows(ctx, local, remote, plans, true); err != nil {
+		return err
+	}
+	for _, p := range plans {
+		if p.err != nil || p.remove != nil {
+			continue
+		}
+		kept, err := keptBranches(ctx, local, remote, p)
+		if err != nil {
+			return err
+		}
+		p.steps(kept)
+	}
+	for _, p := range plans {
+		p.synced = p.report()
+	}
+	return nil
+}
+
+func (p *plan) since(side func(*agreed) string) string {
+	if p.base == nil {
+		return ""
+	}
+	return side(p.base)
+}
+
+// heads gets the heads of one side.
+func heads(ctx context.Context, of Peer, plans []*plan, side func(*plan) (head *Head, missing bool, since string)) error {
+	var requests []HeadRequest
+	var into []*Head
+	for _, p := range plans {
+		head, missing, since := side(p)
+		if missing {
+			head.Continues = true
+			continue
+		}
+		requests, into = append(requests, HeadRequest{p.id, since}), append(into, head)
+	}
+	if len(requests) == 0 {
+		return nil
+	}
+	got, err := of.Heads(ctx, requests)
+	if err == nil && len(got) != len(requests) {
+		err = fmt.Errorf("the peer sent %d heads, not %d", len(got), len(requests))
+	}
+	if err != nil {
+		return err
+	}
+	for i, h := range got {
+		*into[i] = h
+	}
+	return nil
+}
+
+// compareRows compares rows. With sums, it compares those again whose times differ, of contexts on which both sides never agreed:
+// each may have got the same message at another time.
+func compareRows(ctx context.Context, local, remote Peer, plans []*plan, sums bool) error {
+	type asked struct {
+		p *plan
+		x *pair
+		span
+	}
+	var of []asked
+	var l, r []Range
+	ask := func(p *plan, x *pair, at span) {
+		of = append(of, asked{p, x, at})
+		l = append(l, Range{ID: p.id, Line: x.l.Line(), From: at.from, To: at.to, Sums: sums})
+		r = append(r, Range{ID: p.id, Line: x.r.Line(), From: at.from, To: at.to, Sums: sums})
+	}
+	for _, p := range plans {
+		if p.err != nil || p.remove != nil {
+			continue
+		}
+		if !sums {
+			for _, x := range p.pairs {
+				for _, at := range x.rows {
+					ask(p, x, at)
+				}
+			}
+			continue
+		}
+		if p.base != nil {
+			continue
+		}
+		versions := p.versions
+		p.versions = nil
+		for i := 0; i < len(versions); {
+			n := i + 1
+			for n < len(versions) && versions[n].pair == versions[i].pair && versions[n].l.Position == versions[n-1].l.Position+1 {
+				n++
+			}
+			ask(p, versions[i].pair, span{versions[i].l.Position, versions[n-1].l.Position + 1})
+			i = n
+		}
+	}
+	if len(of) == 0 {
+		return nil
+	}
+	ofL, err := local.Rows(ctx, l)
+	if err != nil {
+		return err
+	}
+	ofR, err := remote.Rows(ctx, r)
+	if err == nil && len(ofR) != len(r) {
+		err = fmt.Errorf("the peer sent %d ranges of rows, not %d", len(ofR), len(r))
+	}
+	if err != nil {
+		return err
+	}
+	for i, a := range of {
+		a.p.take(a.x, a.span, ofL[i], ofR[i])
+	}
+	return nil
+}
+
+// keptBranches returns the function that says whether the peer has all messages of a local branch on another branch too.
+func keptBranches(ctx context.Context, local, remote Peer, p *plan) (func(*pair) bool, error) {
+	kept := map[*pair]bool{}
+	for _, x := range p.pairs {
+		if x.l == nil || x.r == nil || x.common == x.l.Len() || x.common == x.r.Len() {
+			continue
+		}
+		n := x.l.Len()
+		for _, y := range p.pairs {
+			if y == x || kept[x] {
+				continue
+			}
+			if y.l != nil && sharedLines(x.l, y.l) == n {
+				kept[x] = true
+				break
+			}
+			if y.r == nil || y.r.Len() < n || sharedLines(x.r, y.r) < x.common {
+				continue
+			}
+			from := x.common
+			l, err := local.Rows(ctx, []Range{{ID: p.id, Line: x.l.Line(), From: from, To: n}})
+			if err != nil {
+				return nil, err
+			}
+			r, err := remote.Rows(ctx, []Range{{ID: p.id, Line: y.r.Line(), From: from, To: n}})
+			if err != nil {
+				return nil, err
+			}
+			same := len(l[0]) == int(n-from) && len(r) == 1 && len(r[0]) == len(l[0])
+			for i := 0; same && i < len(l[0]); i++ {
+				same = l[0][i].ID == r[0][i].ID
+			}
+			kept[x] = same
+		}
+	}
+	return func(x *pair) bool { return kept[x] }, nil
+}
+
+// isRemoved reports whether one side removed the context, while the other one left branches and metadata as they were when both
+// agreed. Otherwise the context comes back.
+func (p *plan) isRemoved() bool {
+	if p.removed == nil || p.base == nil {
+		return false
+	}
+	h, line := &p.l, func(x *linePair) uuid.UUID { return x.Local }
+	if p.removed == &p.remote {
+		h, line = &p.r, func(x *linePair) uuid.UUID { return x.Remote }
+	}
+	left := len(h.Branches)
+	for i := range p.base.Lines {
+		x := &p.base.Lines[i]
+		if b := named(h.Branches, x.Name); b != nil && isAs(b, line(x), x.Len) {
+			left--
+		}
+	}
+	return left == 0 && h.Continues && maps.Equal(h.Meta.members().sums(), p.base.Members)
+}

@@ -1,0 +1,299 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"maps"
+	"slices"
+
+	"github.com/cespare/xxhash/v2"
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/google/uuid"
+)
+
+// Folder is a store as a peer. It commits edits by hand before it describes a context, so that they travel. Close the store
+// after it.
+type Folder struct {
+	s    *ctxdir.Store
+	disk func() (vfs.FS, error) // the folder of the store
+}
+
+// NewFolder returns an open store as a peer.
+func NewFolder(s *ctxdir.Store) *Folder {
+	return &Folder{s, func() (vfs.FS, error) { return vfs.OS(s.Info().Path) }}
+}
+
+// Store implements [Peer].
+func (f *Folder) Store(context.Context) (uuid.UUID, error) { return f.s.Info().ID, nil }
+
+// Contexts implements [Peer].
+func (f *Folder) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]State, error) {
+	var changed []State
+	missing := maps.Clone(known)
+	for c, err := range f.s.List(ctx, ctxdir.ListOptions{Kind: "*", Order: ctxdir.OrderCreated}) {
+		if err != nil {
+			return nil, err
+		}
+		if c.Legacy != "" {
+			continue
+		}
+		was, is := known[c.ID]
+		delete(missing, c.ID)
+		if !is || was != c.Commit || c.Commit == "" {
+			changed = append(changed, State{ID: c.ID, Commit: c.Commit})
+		}
+	}
+	if len(missing) == 0 {
+		return changed, nil
+	}
+	ids := slices.SortedFunc(maps.Keys(missing), compareIDs)
+	removed, err := f.removed(ctx, ids)
+	for i := range removed {
+		changed = append(changed, State{ID: ids[i], Removed: removed[i]})
+	}
+	return changed, err
+}
+
+// removed says which contexts are in the trash.
+func (f *Folder) removed(ctx context.Context, ids []uuid.UUID) ([]bool, error) {
+	there := map[uuid.UUID]bool{}
+	for item, err := range f.s.Trash(ctx) {
+		if err != nil {
+			return nil, err
+		}
+		if item.Kind == ctxdir.TrashContext && item.Problem == nil {
+			there[item.Context] = true
+		}
+	}
+	removed := make([]bool, len(ids))
+	for i, id := range ids {
+		removed[i] = there[id]
+	}
+	return removed, nil
+}
+
+func compareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
+
+// Heads implements [Peer].
+func (f *Folder) Heads(ctx context.Context, of []HeadRequest) ([]Head, error) {
+	heads := make([]Head, len(of))
+	for i, r := range of {
+		heads[i].Err = f.s.Use(ctx, r.ID, func(c *ctxdir.Context) (err error) {
+			heads[i], err = f.head(ctx, c, r.Since)
+			return err
+		})
+		if err := ctx.Err(); err != nil {
+			return nil, err
+		}
+	}
+	return heads, nil
+}
+
+// head describes a context. What it shows is at least as new as its commit.
+func (f *Folder) head(ctx context.Context, c *ctxdir.Context, since string) (h Head, err error) {
+	if _, err := c.CommitEdits(ctx); err != nil && !errors.Is(err, ctxdir.ErrReadOnly) {
+		return h, err
+	}
+	s := c.Summary()
+	if s.Problem != nil {
+		return h, s.Problem
+	}
+	h.Commit, h.Sequence = s.Commit, s.Sequence
+	if h.Meta, err = metaOf(ctx, c); err != nil {
+		return h, err
+	}
+	if h.Branches, err = branches(ctx, c); err != nil {
+		return h, err
+	}
+	if since != "" {
+		h.Changed, err = changes(ctx, c, since)
+		if h.Continues = err == nil; h.Continues || !errors.Is(err, ctxdir.ErrNotExist) {
+			return h, err
+		}
+	}
+	h.Changed, err = changes(ctx, c, "")
+	h.Changed = slices.DeleteFunc(h.Changed, func(r ctxdir.Row) bool { return !r.Erased })
+	return h, err
+}
+
+// changes returns the rows that changed since a commit, erased ones too.
+func changes(ctx context.Context, c *ctxdir.Context, since string) (rows []ctxdir.Row, err error) {
+	_, seq := c.Changes(ctx, since)
+	for r, err := range seq {
+		if errors.Is(err, ctxdir.ErrErased) { // the rows of what was erased came before
+			return rows, nil
+		}
+		if err != nil {
+			return nil, err
+		}
+		rows = append(rows, r)
+	}
+	return rows, nil
+}
+
+func branches(ctx context.Context, c *ctxdir.Context) ([]Branch, error) {
+	infos, err := c.Branches(ctx)
+	all := make([]Branch, len(infos))
+	for i, b := range infos {
+		all[i] = Branch{b.Name, b.Lines}
+	}
+	return all, err
+}
+
+// Rows implements [Peer].
+func (f *Folder) Rows(ctx context.Context, of []Range) ([][]Row, error) {
+	all := make([][]Row, len(of))
+	for i, r := range of {
+		err := f.inLine(ctx, r.ID, r.Line, func(b *ctxdir.Branch) error {
+			for row, err := range b.Rows(ctx, r.From, r.To) {
+				if err != nil {
+					return err
+				}
+				all[i] = append(all[i], Row{Row: row})
+			}
+			if !r.Sums {
+				return nil
+			}
+			at := 0
+			for m, err := range b.Messages(ctx, r.From, r.To) {
+				if err != nil {
+					return err
+				}
+				for at < len(all[i]) && all[i][at].Position < m.Position {
+					at++
+				}
+				if at < len(all[i]) && m.Unavailable == nil {
+					all[i][at].Sum = max(xxhash.Sum64(slices.Concat(m.Stored, m.References)), 1)
+				}
+			}
+			return nil
+		})
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// inLine calls do with what a branch that points at a line would show.
+func (f *Folder) inLine(ctx context.Context, id, line uuid.UUID, do func(*ctxdir.Branch) error) error {
+	return f.s.Use(ctx, id, func(c *ctxdir.Context) error {
+		b, err := c.Branch(line.String())
+		if err != nil {
+			return err
+		}
+		return do(b)
+	})
+}
+
+// errEnough ends a read.
+var errEnough = errors.New("enough")
+
+// Read implements [Peer].
+func (f *Folder) Read(ctx context.Context, of []Range, size int64) (all []Message, err error) {
+	for i, r := range of {
+		err := f.inLine(ctx, r.ID, r.Line, func(b *ctxdir.Branch) error {
+			for m, err := range b.Messages(ctx, r.From, r.To) {
+				if err != nil {
+					return err
+				}
+				if size <= 0 && len(all) > 0 {
+					return errEnough
+				}
+				x, err := messageOf(m)
+				if err != nil {
+					return err
+				}
+				x.Of = i
+				size -= int64(len(x.Envelope)) + messageOverhead
+				all = append(all, x)
+			}
+			return nil
+		})
+		if errors.Is(err, errEnough) {
+			break
+		}
+		if err != nil {
+			return nil, err
+		}
+	}
+	return all, nil
+}
+
+// messageOverhead is what a message counts beside its envelope, in bytes.
+const messageOverhead = 64
+
+func messageOf(m *ctxdir.Message) (Message, error) {
+	x := Message{Position: m.Position, ID: m.ID, Envelope: m.Envelope(), Erased: errors.Is(m.Unavailable, ctxdir.ErrErased)}
+	if x.Envelope == nil {
+		return x, nil
+	}
+	payloads, err := m.Payloads()
+	for _, p := range payloads {
+		if p.Problem == "" && !slices.Contains(x.Payloads, p.SHA256) {
+			x.Payloads = append(x.Payloads, p.SHA256)
+		}
+	}
+	return x, err
+}
+
+// Have implements [Peer].
+func (f *Folder) Have(ctx context.Context, sums []string) ([]bool, error) {
+	have := make([]bool, len(sums))
+	for i, sum := range sums {
+		r, _, err := f.s.OpenPayload(ctx, sum)
+		if err == nil {
+			have[i] = true
+			_ = r.Close()
+		}
+	}
+	return have, ctx.Err()
+}
+
+// Get implements [Peer].
+func (f *Folder) Get(ctx context.Context, of []PayloadOf, do func(sum string, size int64, r io.Reader) error) error {
+	for _, p := range of {
+		r, size, err := f.open(ctx, p)
+		if errors.Is(err, fs.ErrNotExist) || errors.Is(err, ctxdir.ErrDamaged) {
+			continue
+		}
+		if err != nil {
+			return err
+		}
+		err = do(p.Sum, size, r)
+		if err = errors.Join(err, r.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// open opens a payload: the log has it if the message was appended a moment ago, and else a blob.
+func (f *Folder) open(ctx context.Context, p PayloadOf) (r io.ReadCloser, size int64, err error) {
+	r, size, err = f.s.OpenPayload(ctx, p.Sum)
+	if !errors.Is(err, fs.ErrNotExist) {
+		return r, size, err
+	}
+	err = f.inLine(ctx, p.ID, p.Line, func(b *ctxdir.Branch) error {
+		m, err := b.Message(ctx, p.Message)
+		if err != nil {
+			return err
+		}
+		payloads, err := m.Payloads()
+		if err != nil {
+			return err
+		}
+		for _, x := range payloads {
+			if x.SHA256 == p.Sum && x.Problem == "" {
+				r, size, err = m.Open(x)
+				return err
+			}
+		}
+		return fmt.Errorf("%w: payload %s of message %s", fs.ErrNotExist, p.Sum, p.Message)
+	})
+	return r, size, err
+}

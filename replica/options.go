@@ -1,0 +1,36 @@
+package replica
+
+import "github.com/google/uuid"
+
+// Options configure Sync.
+type Options struct {
+	Contexts []uuid.UUID  // only these; nil for all
+	Push     bool         // only change the peer
+	Pull     bool         // only change the store
+	DryRun   bool         // change nothing
+	Host     string       // names the branches of a divergence; empty for the name of this machine
+	Report   func(Synced) // receives each context that changed, or that failed; may be nil
+}
+
+// Synced is what Sync did with a context.
+type Synced struct {
+	ID       uuid.UUID
+	Pushed   int64    // messages
+	Pulled   int64    // messages
+	Branches int      // created, renamed, moved or removed, on either side
+	Diverged []string // the branches that keep local messages where both sides went on
+	Healed   int64    // messages that one side had lost
+	Erased   int64    // messages, on either side
+	Removed  bool     // moved to the trash of the side that still had it
+	meta     bool
+	Err      error // why the context is not, or not completely, the same on both sides
+}
+
+// Total is what Sync did in all.
+type Total struct {
+	Contexts int   // that changed
+	Messages int64 // that travelled
+	Failed   int   // contexts
+	// Unconfirmed are messages that are erased in the store, while the peer did not confirm that it erased them.
+	Unconfirmed int64
+}

@@ -1,0 +1,71 @@
+package replica
+
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
+
+func (r *Synced) isEmpty() bool {
+	return r.Pushed+r.Pulled+r.Healed+r.Erased == 0 && r.Branches == 0 && !r.Removed && !r.meta
+}
+
+// isComplete reports whether nothing was left to do on the side that Push or Pull leaves as it is.
+func (p *plan) isComplete(push, pull bool) bool {
+	return (!push || !p.local.hasWork(p.remove)) && (!pull || !p.remote.hasWork(p.remove))
+}
+
+// report counts what a plan does.
+func (p *plan) report() Synced {
+	r := Synced{ID: p.id, Diverged: p.diverged, Removed: p.remove != nil}
+	for _, to := range []*side{&p.local, &p.remote} {
+		r.Erased += int64(len(to.erase))
+		for _, t := range to.steps {
+			switch t.op.Kind {
+			case OpAppend, OpReplace:
+				n := t.from.To - t.from.From
+				if to == &p.local {
+					r.Pulled += n
+				} else {
+					r.Pushed += n
+				}
+			case OpMetadata:
+				r.meta = true
+			default:
+				r.Branches++
+			}
+		}
+	}
+	r.Healed = p.healed
+	r.Pulled -= p.healedL
+	r.Pushed -= p.healed - p.healedL
+	return r
+}
+
+// agreement is what both sides agree on after the changes of a plan: branches of the same name and length.
+func (p *plan) agreement() *agreed {
+	a := &agreed{Local: p.l.Commit, Remote: p.r.Commit, Members: p.sums, Erased: p.known}
+	known := map[[2]uuid.UUID]bool{}
+	for i := range p.r.Branches {
+		r := &p.r.Branches[i]
+		l := named(p.l.Branches, r.Name)
+		if l == nil || l.Len() != r.Len() {
+			continue
+		}
+		a.Lines = append(a.Lines, linePair{r.Name, l.Line(), r.Line(), r.Len()})
+		known[[2]uuid.UUID{l.Line(), r.Line()}] = true
+	}
+	if p.base == nil {
+		return a
+	}
+	for _, was := range p.base.Lines { // branches may descend from them
+		shows := func(all []Branch, line uuid.UUID) bool {
+			return slices.ContainsFunc(all, func(b Branch) bool { return endOn(&b, line) > 0 })
+		}
+		if !known[[2]uuid.UUID{was.Local, was.Remote}] && shows(p.l.Branches, was.Local) && shows(p.r.Branches, was.Remote) {
+			was.Name = ""
+			a.Lines = append(a.Lines, was)
+		}
+	}
+	return a
+}

@@ -1,0 +1,176 @@
+package replica
+
+import (
+	"context"
+	"errors"
+	"maps"
+	"slices"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/google/uuid"
+)
+
+// batch is how many contexts are compared at once.
+const batch = 64
+
+// tries is how often a context is compared again if others write to it meanwhile.
+const tries = 4
+
+// session is one run of Sync.
+type session struct {
+	Options
+	local  *Folder
+	remote Peer
+	agreed *agreements
+	here   map[uuid.UUID]State // of contexts that are not as they were when both sides last agreed
+	there  map[uuid.UUID]State
+	total  Total
+}
+
+// Sync brings a store and a peer together. The error includes neither contexts that failed nor what Report receives.
+//
+// Crash order: each change of a context is one commit, and the peer's come last. What both sides agreed on is written in the
+// end: without it, the next run compares once more.
+func Sync(ctx context.Context, local *Folder, remote Peer, o Options) (Total, error) {
+	if o.Push && o.Pull {
+		o.Push, o.Pull = false, false
+	}
+	if o.Host == "" {
+		o.Host = hostName()
+	}
+	peer, err := remote.Store(ctx)
+	if err != nil {
+		return Total{}, err
+	}
+	disk, err := local.disk()
+	if err != nil {
+		return Total{}, err
+	}
+	defer disk.Close()
+	s := &session{Options: o, local: local, remote: remote, agreed: readAgreements(disk, peer)}
+	err = s.run(ctx)
+	if !o.DryRun {
+		err = errors.Join(err, s.agreed.save())
+	}
+	return s.total, err
+}
+
+func (s *session) run(ctx context.Context) error {
+	here, err := s.local.Contexts(ctx, s.agreed.commits(func(a *agreed) string { return a.Local }))
+	if err != nil {
+		return err
+	}
+	there, err := s.remote.Contexts(ctx, s.agreed.commits(func(a *agreed) string { return a.Remote }))
+	if err != nil {
+		return err
+	}
+	s.here, s.there = byID(here), byID(there)
+	ids := map[uuid.UUID]bool{}
+	for id := range s.here {
+		ids[id] = true
+	}
+	for id := range s.there {
+		ids[id] = true
+	}
+	todo := slices.SortedFunc(maps.Keys(ids), compareIDs)
+	if s.Contexts != nil {
+		todo = slices.DeleteFunc(todo, func(id uuid.UUID) bool { return !slices.Contains(s.Contexts, id) })
+	}
+	for part := range slices.Chunk(todo, batch) {
+		for try := range tries {
+			again, err := s.bring(ctx, part, try == tries-1)
+			if err != nil {
+				return err
+			}
+			if part = again; len(part) == 0 {
+				break
+			}
+		}
+	}
+	return nil
+}
+
+func byID(states []State) map[uuid.UUID]State {
+	all := make(map[uuid.UUID]State, len(states))
+	for _, x := range states {
+		all[x.ID] = x
+	}
+	return all
+}
+
+// isThere reports whether a side has a context: the one that it had when both sides agreed, or another one.
+func (s *session) isThere(side map[uuid.UUID]State, id uuid.UUID) bool {
+	x, changed := side[id]
+	return !changed && s.agreed.all[id] != nil || changed && x.Commit != ""
+}
+
+// bring brings contexts together. It returns those that others changed meanwhile; with last, these fail.
+func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again []uuid.UUID, err error) {
+	var plans []*plan
+	for _, id := range ids {
+		p := &plan{id: id, base: s.agreed.all[id], host: s.Host, erased: map[uuid.UUID]bool{}}
+		p.createL, p.createR = !s.isThere(s.here, id), !s.isThere(s.there, id)
+		switch {
+		case p.createL && p.createR:
+			if !s.DryRun {
+				delete(s.agreed.all, id)
+			}
+			continue
+		case p.createL && s.here[id].Removed:
+			p.removed = &p.remote
+		case p.createR && s.there[id].Removed:
+			p.removed = &p.local
+		}
+		plans = append(plans, p)
+	}
+	if err := compare(ctx, s.local, s.remote, plans); err != nil {
+		return nil, err
+	}
+	if !s.DryRun {
+		if err := change(ctx, s.local, s.remote, plans, s.Options); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range plans {
+		if !last && errors.Is(p.err, ctxdir.ErrPosition) {
+			again = append(again, p.id)
+			s.here[p.id], s.there[p.id] = State{ID: p.id, Commit: unknown}, State{ID: p.id, Commit: unknown}
+			continue
+		}
+		s.done(p)
+	}
+	return again, nil
+}
+
+// unknown is the commit of a context that has changed meanwhile.
+const unknown = "?"
+
+// done notes what both sides agree on now, and reports what happened.
+func (s *session) done(p *plan) {
+	r := p.synced
+	r.Err = p.err
+	if p.err == nil && !s.DryRun && p.isComplete(s.Push, s.Pull) {
+		switch {
+		case p.remove != nil:
+			delete(s.agreed.all, p.id)
+		default:
+			s.agreed.all[p.id] = p.agreement()
+		}
+	}
+	if p.err != nil {
+		s.total.Failed++
+	}
+	if p.err != nil || s.Pull || s.DryRun {
+		s.total.Unconfirmed += int64(len(p.remote.erase))
+	}
+	if r.isEmpty() && p.err == nil {
+		return
+	}
+	if p.err == nil {
+		s.total.Contexts++
+	}
+	s.total.Messages += r.Pulled + r.Pushed
+	if s.Report != nil {
+		s.Report(r)
+	}
+}
