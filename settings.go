@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/storefile"
 )
 
 // Settings are the settings of a store. They are in ctxdir.json, and apply to every program that uses the store.
@@ -39,6 +40,15 @@ type Settings struct {
 	// Extraction says what extracts the essence of conversations: [ExtractLocal], [ExtractRemote] or [ExtractHybrid].
 	// Empty means ExtractLocal.
 	Extraction string
+
+	// Remotes are other stores, by names, with which programs bring this one together: see package replica.
+	Remotes []Remote
+}
+
+// Remote is another store.
+type Remote struct {
+	Name string
+	Peer string // where it is: a folder or a URL
 }
 
 // DefaultMaxTokens is the budget of an assembled context where neither caller nor store gives one.
@@ -67,6 +77,9 @@ func settings(e engine.Settings) Settings {
 		TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace(),
 		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Extraction: e.Extraction,
 	}
+	for _, r := range e.Remotes {
+		s.Remotes = append(s.Remotes, Remote(r))
+	}
 	if e.TextThreshold != nil {
 		s.TextThreshold = *e.TextThreshold
 	}
@@ -91,6 +104,10 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 		}
 		e.ArchiveAfter, e.KeepLast, e.TrashGrace = seconds(now.ArchiveAfter), now.KeepLast, seconds(now.TrashGrace)
 		e.CacheSize, e.MaxTokens, e.StorageMode, e.Extraction = now.CacheSize, now.MaxTokens, now.StorageMode, now.Extraction
+		e.Remotes = nil
+		for _, r := range now.Remotes {
+			e.Remotes = append(e.Remotes, storefile.Remote(r))
+		}
 		return nil
 	})
 }
@@ -99,6 +116,8 @@ func (s *Settings) check() error {
 	switch {
 	case s.ArchiveAfter < 0 || s.KeepLast < 0 || s.TrashGrace < 0 || s.CacheSize < 0 || s.MaxTokens < 0:
 		return errors.New("settings must not be negative")
+	case slices.ContainsFunc(s.Remotes, func(r Remote) bool { return r.Name == "" || r.Peer == "" }):
+		return errors.New("a remote needs a name and a peer")
 	case s.StorageMode != "" && s.StorageMode != StorageLocal:
 		return fmt.Errorf("unknown storage mode %q; this version supports only %q", s.StorageMode, StorageLocal)
 	case !slices.Contains([]string{"", ExtractLocal, ExtractRemote, ExtractHybrid}, s.Extraction):

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"sync"
 	"testing"
@@ -23,7 +24,7 @@ func TestSettings(t *testing.T) {
 	if err := os.WriteFile(path, []byte(file), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if got, want := must(s.Settings()), (ctxdir.Settings{TextThreshold: 16 << 10}); got != want {
+	if got, want := must(s.Settings()), (ctxdir.Settings{TextThreshold: 16 << 10}); !reflect.DeepEqual(got, want) {
 		t.Errorf("at first %+v", got)
 	}
 	var all sync.WaitGroup
@@ -46,7 +47,7 @@ func TestSettings(t *testing.T) {
 		s.CacheSize, s.MaxTokens, s.StorageMode, s.Extraction = 100e6, 4000, ctxdir.StorageLocal, ctxdir.ExtractHybrid
 		return nil
 	})
-	if got := must(s.Settings()); err != nil || got != want {
+	if got := must(s.Settings()); err != nil || !reflect.DeepEqual(got, want) {
 		t.Errorf("%+v, wanted %+v, %v", got, want, err)
 	}
 	if file = string(must(os.ReadFile(path))); !strings.Contains(file, `"new": [`) || !strings.Contains(file, `"a": 1.0`) {

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -41,7 +42,7 @@ func TestInit(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := ctxdir.Settings{TextThreshold: 16 << 10, CacheSize: 100e6, MaxTokens: 8000, StorageMode: "local", Extraction: "local"}
-	if settings != want {
+	if !reflect.DeepEqual(settings, want) {
 		t.Errorf("%+v", settings)
 	}
 	dir := s.Info().Path

@@ -52,14 +52,21 @@ type features struct {
 // Settings are the settings in ctxdir.json, for every program that uses the store. A number of 0, or below, is as good
 // as a missing one, except for TextThreshold.
 type Settings struct {
-	TextThreshold *int64 `json:"text_threshold,omitempty"` // see [engine.WithTextThreshold]
-	ArchiveAfter  int64  `json:"archive_after,omitempty"`  // seconds since its commit after which a message is archived
-	KeepLast      int64  `json:"keep_last,omitempty"`      // the newest messages of each branch, which are not archived
-	TrashGrace    int64  `json:"trash_grace,omitempty"`    // seconds for which removed data stays
-	CacheSize     int64  `json:"cache_size,omitempty"`     // see [engine.WithPool]
-	MaxTokens     int64  `json:"max_tokens,omitempty"`     // of an assembled context
-	StorageMode   string `json:"storage_mode,omitempty"`   // where conversations are
-	Extraction    string `json:"extraction,omitempty"`     // what extracts the essence of conversations
+	TextThreshold *int64   `json:"text_threshold,omitempty"` // see [engine.WithTextThreshold]
+	ArchiveAfter  int64    `json:"archive_after,omitempty"`  // seconds since its commit after which a message is archived
+	KeepLast      int64    `json:"keep_last,omitempty"`      // the newest messages of each branch, which are not archived
+	TrashGrace    int64    `json:"trash_grace,omitempty"`    // seconds for which removed data stays
+	CacheSize     int64    `json:"cache_size,omitempty"`     // see [engine.WithPool]
+	MaxTokens     int64    `json:"max_tokens,omitempty"`     // of an assembled context
+	StorageMode   string   `json:"storage_mode,omitempty"`   // where conversations are
+	Extraction    string   `json:"extraction,omitempty"`     // what extracts the essence of conversations
+	Remotes       []Remote `json:"remotes,omitempty"`        // other stores, to be brought together with this one
+}
+
+// Remote is another store.
+type Remote struct {
+	Name string `json:"name"`
+	Peer string `json:"peer"` // where it is
 }
 
 // Grace returns the grace period of removed data, 0 for the default.
