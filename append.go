@@ -33,7 +33,7 @@ type Draft struct {
 	// Attachments are payloads that the engine reads from elsewhere and puts into the body as base64.
 	Attachments []Attachment
 
-	// Envelope, in place of all fields above, is a message as another store has it: see [Message.Envelope]. Everything but its
+	// Envelope, in place of all fields above but perhaps ID, is a message as another store has it: see [Message.Envelope]. Everything but its
 	// place is kept, even StoredAt, unless that is in the future.
 	Envelope json.RawMessage
 	// Payload returns a payload to which Envelope refers, by its SHA-256 in hexadecimal digits, and its size in bytes. It is

@@ -176,7 +176,7 @@ func draftOf(m *Message, payload func(sum string) (io.ReadCloser, int64, error))
 	case m.Envelope == nil:
 		return ctxdir.Draft{ID: m.ID, Unavailable: ctxdir.ErrDamaged}
 	}
-	return ctxdir.Draft{Envelope: m.Envelope, Payload: payload}
+	return ctxdir.Draft{ID: m.ID, Envelope: m.Envelope, Payload: payload}
 }
 
 var _ Peer = (*Folder)(nil)

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
 )
 
@@ -22,7 +23,7 @@ func compare(ctx context.Context, local, remote Peer, plans []*plan) error {
 		return err
 	}
 	for _, p := range plans {
-		if p.err = firstOf(p.l.Err, p.r.Err); p.err != nil {
+		if p.err = firstOf(p.err, p.l.Err, p.r.Err); p.err != nil {
 			continue
 		}
 		if p.isRemoved() {
@@ -87,7 +88,33 @@ func heads(ctx context.Context, of Peer, plans []*plan, side func(*plan) (head *
 		return err
 	}
 	for i, h := range got {
+		if h.Err == nil {
+			h.Err = h.check()
+		}
 		*into[i] = h
+	}
+	return nil
+}
+
+// check reports whether a head can be one: what a peer says decides what happens here.
+func (h *Head) check() error {
+	names := map[string]bool{}
+	for i := range h.Branches {
+		b := &h.Branches[i]
+		end := int64(0)
+		for _, s := range b.Lines {
+			if s.End < end || s.End > maxPosition {
+				return fmt.Errorf("%w: %w: the lines of branch %q are not in order", errProtocol, ctxdir.ErrInvalid, b.Name)
+			}
+			end = s.End
+		}
+		if len(b.Lines) == 0 || names[b.Name] || b.Name == "" {
+			return fmt.Errorf("%w: %w: branch %q has no lines, or is there twice", errProtocol, ctxdir.ErrInvalid, b.Name)
+		}
+		names[b.Name] = true
+	}
+	if len(h.Branches) == 0 {
+		return fmt.Errorf("%w: %w: a context without branches", errProtocol, ctxdir.ErrInvalid)
 	}
 	return nil
 }

@@ -7,6 +7,7 @@ import (
 	"io"
 	"io/fs"
 	"maps"
+	"math/rand/v2"
 	"slices"
 
 	"github.com/cespare/xxhash/v2"
@@ -33,14 +34,20 @@ func (f *Folder) Store(context.Context) (uuid.UUID, error) { return f.s.Info().I
 // Contexts implements [Peer].
 func (f *Folder) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]State, error) {
 	var changed []State
+	var all []ctxdir.Summary
 	missing := maps.Clone(known)
 	for c, err := range f.s.List(ctx, ctxdir.ListOptions{Kind: "*", Order: ctxdir.OrderCreated}) {
 		if err != nil {
 			return nil, err
 		}
-		if c.Legacy != "" {
-			continue
+		if c.Legacy == "" {
+			all = append(all, c)
 		}
+	}
+	if err := f.commitEdits(ctx, all); err != nil {
+		return nil, err
+	}
+	for _, c := range all {
 		was, is := known[c.ID]
 		delete(missing, c.ID)
 		if !is || was != c.Commit || c.Commit == "" {
@@ -56,6 +63,37 @@ func (f *Folder) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]St
 		changed = append(changed, State{ID: ids[i], Removed: removed[i]})
 	}
 	return changed, err
+}
+
+// A look for edits by hand, which no commit tells of, takes about as many files as can be looked at in 10 ms. The bound is a
+// number of files, so that what it finds does not depend on the load of the machine.
+const (
+	editsBudget = 5000 // files
+	editsOpen   = 50   // as many cost as much as opening a context
+)
+
+// commitEdits commits edits by hand in some contexts, which it chooses at random, and updates their commits. An edit in a
+// context that changed otherwise is found anyway: see head.
+func (f *Folder) commitEdits(ctx context.Context, all []ctxdir.Summary) error {
+	budget := int64(editsBudget)
+	for n, i := range rand.Perm(len(all)) {
+		c := &all[i]
+		if n > 0 && budget <= 0 {
+			break
+		}
+		budget -= editsOpen + c.Messages
+		err := f.s.Use(ctx, c.ID, func(of *ctxdir.Context) error {
+			n, err := of.CommitEdits(ctx)
+			if n > 0 {
+				c.Commit = of.Summary().Commit
+			}
+			return err
+		})
+		if errors.Is(err, ctxdir.ErrReadOnly) || ctx.Err() != nil {
+			return ctx.Err()
+		}
+	}
+	return nil // heads say what cannot be read
 }
 
 // removed says which contexts are in the trash.

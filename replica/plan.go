@@ -35,6 +35,9 @@ type plan struct {
 	diverged                          []string           // branches that keep local messages
 	healed, healedL                   int64
 	known                             []uuid.UUID // all messages that are known to be erased
+	whole                             bool        // the context was copied as a whole
+	copied                            int64       // messages of a context that was copied as a whole
+	copiedHere                        bool
 	synced                            Synced
 	removed                           *side // the other side moved the context to its trash
 	remove                            *side // the context is removed there

@@ -36,6 +36,12 @@ func (p *plan) report() Synced {
 			}
 		}
 	}
+	if p.copiedHere {
+		r.Pulled += p.copied
+	} else {
+		r.Pushed += p.copied
+	}
+	r.meta = r.meta || p.whole
 	r.Healed = p.healed
 	r.Pulled -= p.healedL
 	r.Pushed -= p.healed - p.healedL

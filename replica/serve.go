@@ -26,10 +26,10 @@ func Serve(ctx context.Context, f *Folder, l Limits, request io.Reader, answer i
 	d, e := newDecoder(limited), newEncoder(answer)
 	var op [1]byte
 	d.full(op[:])
-	if d.err != nil {
-		return d.err
+	err := d.err
+	if err == nil {
+		err = serve(ctx, f, l, call(op[0]), d, e)
 	}
-	err := serve(ctx, f, l, call(op[0]), d, e)
 	if limited.N == 0 {
 		err = errors.Join(err, fmt.Errorf("%w: the call has more than %d bytes", ctxdir.ErrTooLarge, l.Bytes))
 	}

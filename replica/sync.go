@@ -121,6 +121,7 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		case p.createR && s.there[id].Removed:
 			p.removed = &p.local
 		}
+		p.err = s.copyWhole(ctx, p)
 		plans = append(plans, p)
 	}
 	if err := compare(ctx, s.local, s.remote, plans); err != nil {
@@ -144,6 +145,25 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 
 // unknown is the commit of a context that has changed meanwhile.
 const unknown = "?"
+
+// copyWhole copies a context that one of two stores on this machine lacks, with its segments as they are.
+func (s *session) copyWhole(ctx context.Context, p *plan) error {
+	other, ok := s.remote.(*Folder)
+	if !ok || s.DryRun || p.removed != nil || p.createL == p.createR || p.createR && s.Pull || p.createL && s.Push {
+		return nil
+	}
+	from, to := s.local, other
+	if p.createL {
+		from, to = other, s.local
+	}
+	done, err := from.s.Backup(ctx, p.id, to.s)
+	if errors.Is(err, ctxdir.ErrInvalid) { // one store lies in the other
+		return nil
+	}
+	p.whole, p.copied, p.copiedHere = err == nil, done.Messages, p.createL
+	p.createL, p.createR = false, false
+	return err
+}
 
 // done notes what both sides agree on now, and reports what happened.
 func (s *session) done(p *plan) {

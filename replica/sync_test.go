@@ -1,9 +1,12 @@
 package replica
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -284,4 +287,56 @@ func (d *device) branches(id uuid.UUID) (names []string) {
 		return nil
 	})
 	return names
+}
+
+// TestFolders: between two stores in folders, a context that one of them lacks is copied as a whole, with its segments.
+func TestFolders(t *testing.T) {
+	ctx := t.Context()
+	open := func(name string) *device {
+		s := must[*ctxdir.Store](t)(ctxdir.Init(filepath.Join(t.TempDir(), name)))
+		t.Cleanup(func() {
+			if err := s.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return &device{t, name, s, NewFolder(s)}
+	}
+	a, b := open("ada"), open("bob")
+	id := a.create(ctxdir.Metadata{Title: "A walk"})
+	a.append(id, "main", "one", "two", strings.Repeat("a payload ", 5000))
+	a.use(id, func(c *ctxdir.Context) error { return c.Admin().Seal(ctx) })
+	a.append(id, "main", "four")
+	empty := a.create(ctxdir.Metadata{Title: "nothing said"})
+	if got := a.sync(b.f, Options{}); len(got) != 2 || got[0].Pushed+got[1].Pushed != 4 {
+		t.Errorf("%+v", got)
+	}
+	same(t, a, b)
+	if segments, _ := filepath.Glob(filepath.Join(b.s.Info().Path, id.String(), "segments", "*.zst")); len(segments) == 0 {
+		t.Error("no segment was copied")
+	}
+	for range 2 {
+		if got := slices.Concat(a.sync(b.f, Options{}), b.sync(a.f, Options{})); len(got) != 0 {
+			t.Errorf("again: %+v", got)
+		}
+		b.append(empty, "main", "said there")
+		if got := a.sync(b.f, Options{}); len(got) != 1 || got[0].Pulled != 1 {
+			t.Errorf("%+v", got)
+		}
+		same(t, a, b)
+	}
+	// An edit by hand travels.
+	if err := a.s.Use(ctx, id, func(c *ctxdir.Context) error { return c.Flush(ctx) }); err != nil {
+		t.Fatal(err)
+	}
+	files := must[[]string](t)(filepath.Glob(filepath.Join(a.s.Info().Path, id.String(), "messages", "branch-main", "*")))
+	path := files[0]
+	text := must[[]byte](t)(os.ReadFile(path))
+	if err := os.WriteFile(path, bytes.Replace(text, []byte(`"one"`), []byte(`"one, edited"`), 1), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	a.sync(b.f, Options{})
+	same(t, a, b)
+	if !strings.Contains(strings.Join(b.shown(), "\n"), "one, edited") {
+		t.Error("the edit did not travel")
+	}
 }

@@ -111,16 +111,6 @@ func (e *encoder) branch(b *Branch) {
 
 func (d *decoder) branch() Branch {
 	b := Branch{Name: d.text(), Lines: list(d, func() ctxdir.Span { return ctxdir.Span{Line: d.id(), End: d.position()} })}
-	if len(b.Lines) == 0 {
-		d.invalid("branch %q has no lines", b.Name)
-	}
-	end := int64(0)
-	for _, s := range b.Lines {
-		if s.End < end {
-			d.invalid("the lines of branch %q are not in order", b.Name)
-		}
-		end = s.End
-	}
 	return b
 }
 

@@ -25,6 +25,9 @@ func (s *Store) completeCopy(d *PendingMessage, hold func() error) error {
 	if err != nil {
 		return fmt.Errorf("envelope: %w", err)
 	}
+	if d.ID != uuid.Nil && d.ID != env.ID {
+		return fmt.Errorf("%w: the envelope is that of message %s", ErrInvalid, env.ID)
+	}
 	d.ID, d.Role, d.Type, d.CreatedAt, d.OriginID = env.ID, env.Role, env.Type, env.CreatedAt, env.OriginID
 	d.CopyOf, d.Repeats, d.Source, d.References = env.CopyOf, env.Repeats, env.Source, env.References
 	d.Body, d.Stored, d.Refs = env.Body, env.Body, blob.Count(env.Body)

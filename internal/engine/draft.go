@@ -32,7 +32,8 @@ type Draft struct {
 	// Attachments are payloads that the engine reads from elsewhere: base64 of each stands in the body.
 	Attachments []Attachment
 
-	// Envelope is the message as another store has it: see [Store.Complete]. It stands for all fields above.
+	// Envelope is the message as another store has it: see [Store.Complete]. It stands for all fields above; an
+	// ID must be that of the message.
 	Envelope []byte
 	// Payload returns a payload to which the envelope refers, and its size in bytes. It is called for those that the store
 	// lacks. If it fails with [fs.ErrNotExist], the message is stored without the payload.
