@@ -63,6 +63,7 @@ var operations = []operation{
 	{method: "GET", path: "/v1/trash", serve: (*Server).listTrash},
 	{method: "POST", path: "/v1/trash/{item}/restore", writes: true, serve: (*Server).restoreItem},
 	{method: "GET", path: "/v1/check", long: true, serve: (*Server).check},
+	{method: "POST", path: "/v1/replica", large: true, long: true, serve: (*Server).callReplica},
 }
 
 const (

@@ -2858,6 +2858,16 @@ type ClientInterface interface {
 	// Corresponds with GET /v1/moments (the `ListMoments` operationId).
 	ListMoments(ctx context.Context, params *ListMomentsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// CallReplicaWithBody Bring another store together with this one
+	//
+	// `ctxtool sync` uses it. The body is one call of the protocol in docs/SYNC.md, and so is the response. A server that is
+	// read-only refuses calls that change the store, in the response.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with POST /v1/replica (the `CallReplica` operationId).
+	CallReplicaWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// Search Find messages by their words, best first
 	//
 	// A message must meet all conditions. `q` or `path` is required.
@@ -3843,6 +3853,26 @@ func (c *Client) ListLive(ctx context.Context, reqEditors ...RequestEditorFn) (*
 // Corresponds with GET /v1/moments (the `ListMoments` operationId).
 func (c *Client) ListMoments(ctx context.Context, params *ListMomentsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewListMomentsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// CallReplicaWithBody Bring another store together with this one
+//
+// `ctxtool sync` uses it. The body is one call of the protocol in docs/SYNC.md, and so is the response. A server that is
+// read-only refuses calls that change the store, in the response.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with POST /v1/replica (the `CallReplica` operationId).
+func (c *Client) CallReplicaWithBody(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewCallReplicaRequestWithBody(c.Server, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -7245,6 +7275,35 @@ func NewListMomentsRequest(server string, params *ListMomentsParams) (*http.Requ
 	return req, nil
 }
 
+// NewCallReplicaRequestWithBody constructs an http.Request for the CallReplica method, with any body, and a specified content type
+func NewCallReplicaRequestWithBody(server string, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/replica")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	req, err := http.NewRequest(http.MethodPost, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
+
+	return req, nil
+}
+
 // NewSearchRequest constructs an http.Request for the Search method
 func NewSearchRequest(server string, params *SearchParams) (*http.Request, error) {
 	var err error
@@ -8238,6 +8297,16 @@ type ClientWithResponsesInterface interface {
 	//
 	// Corresponds with GET /v1/moments (the `ListMoments` operationId).
 	ListMomentsWithResponse(ctx context.Context, params *ListMomentsParams, reqEditors ...RequestEditorFn) (*ListMomentsResponse, error)
+
+	// CallReplicaWithBodyWithResponse Bring another store together with this one
+	//
+	// `ctxtool sync` uses it. The body is one call of the protocol in docs/SYNC.md, and so is the response. A server that is
+	// read-only refuses calls that change the store, in the response.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with POST /v1/replica (the `CallReplica` operationId).
+	CallReplicaWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CallReplicaResponse, error)
 
 	// SearchWithResponse Find messages by their words, best first
 	//
@@ -10623,6 +10692,54 @@ func (r ListMomentsResponse) ContentType() string {
 	return ""
 }
 
+type CallReplicaResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r CallReplicaResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r CallReplicaResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r CallReplicaResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r CallReplicaResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r CallReplicaResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r CallReplicaResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
 type SearchResponse struct {
 	Body         []byte
 	HTTPResponse *http.Response
@@ -11701,6 +11818,22 @@ func (c *ClientWithResponses) ListMomentsWithResponse(ctx context.Context, param
 		return nil, err
 	}
 	return ParseListMomentsResponse(rsp)
+}
+
+// CallReplicaWithBodyWithResponse Bring another store together with this one
+//
+// `ctxtool sync` uses it. The body is one call of the protocol in docs/SYNC.md, and so is the response. A server that is
+// read-only refuses calls that change the store, in the response.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with POST /v1/replica (the `CallReplica` operationId).
+func (c *ClientWithResponses) CallReplicaWithBodyWithResponse(ctx context.Context, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*CallReplicaResponse, error) {
+	rsp, err := c.CallReplicaWithBody(ctx, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseCallReplicaResponse(rsp)
 }
 
 // SearchWithResponse Find messages by their words, best first
@@ -13564,6 +13697,39 @@ func ParseListMomentsResponse(rsp *http.Response) (*ListMomentsResponse, error) 
 		}
 		response.JSON200 = &dest
 
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseCallReplicaResponse parses an HTTP response from a CallReplicaWithResponse call
+func ParseCallReplicaResponse(rsp *http.Response) (*CallReplicaResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &CallReplicaResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem
 		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
