@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -43,12 +44,14 @@ func (a *app) syncCmd() *cobra.Command {
 	var to string
 	var o replica.Options
 	cmd := &cobra.Command{
-		Use:   "sync [CONTEXT…] --to PEER",
+		Use:   "sync [CONTEXT…] [--to PEER]",
 		Short: "Bring two stores together",
 		Long: `Bring the store and PEER together: afterwards both have the same contexts, branches, messages and
-metadata. PEER is the folder of another store, which is created if it is missing, or
-ssh://HOST/PATH, where ctxtool has to be installed ($CTXDIR_SSH names another program than ssh).
-Without CONTEXT, bring all contexts together.
+metadata. PEER is the folder of another store, which is created if it is missing, the URL that
+"ctxtool serve" prints on another machine, ssh://HOST/PATH, where ctxtool has to be installed
+($CTXDIR_SSH names another program than ssh), or a name of "ctxtool remote". Without --to, sync goes
+through all of these names, and passes over those that it cannot reach. Without CONTEXT, it brings
+all contexts together.
 
 Where both sides went on in a branch, the messages of PEER keep the name, and those of this store
 move to the branch NAME~HOST. An erased message is erased on both sides. A removed context moves to
@@ -60,10 +63,7 @@ the trash of the other side, unless it changed there.`,
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			switch {
-			case to == "":
-				return usage(cmd, "the other store is missing: pass it with --to")
-			case o.Push && o.Pull:
+			if o.Push && o.Pull {
 				return usage(cmd, "--push and --pull cannot be used together")
 			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
@@ -74,11 +74,17 @@ the trash of the other side, unless it changed there.`,
 					}
 					o.Contexts = append(o.Contexts, id)
 				}
-				peer, end, err := a.openPeer(cmd.Context(), to)
+				set, err := s.Settings()
 				if err != nil {
 					return err
 				}
-				return closeAfter(end, a.sync(cmd.Context(), s, peer, o))
+				if to != "" {
+					return a.syncWith(cmd.Context(), s, peerOf(set.Remotes, to), o)
+				}
+				if len(set.Remotes) == 0 {
+					return usage(cmd, "the other store is missing: pass it with --to, or name it with ctxtool remote")
+				}
+				return a.syncAll(cmd.Context(), s, set.Remotes, o)
 			})
 		},
 	}
@@ -87,6 +93,41 @@ the trash of the other side, unless it changed there.`,
 	cmd.Flags().BoolVar(&o.Pull, "pull", false, "only change this store")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "report what would be done, and change nothing")
 	return cmd
+}
+
+// peerOf returns where a store is that --to names.
+func peerOf(remotes []ctxdir.Remote, to string) string {
+	if i := slices.IndexFunc(remotes, named(to)); i >= 0 {
+		return remotes[i].Peer
+	}
+	return to
+}
+
+// syncAll goes through the named stores. One that cannot be reached does not stop the others.
+func (a *app) syncAll(ctx context.Context, s *ctxdir.Store, remotes []ctxdir.Remote, o replica.Options) error {
+	failed := 0
+	for _, r := range remotes {
+		if err := a.syncWith(ctx, s, r.Peer, o); err != nil {
+			if ctx.Err() != nil {
+				return err
+			}
+			failed++
+			a.warn(errorRecord{Error: fmt.Sprintf("remote %s: %v", r.Name, err)})
+		}
+	}
+	if failed > 0 {
+		return problems("", "failed to sync with %s", plain.Count(int64(failed), "remote"))
+	}
+	return nil
+}
+
+// syncWith opens a peer and brings the store together with it.
+func (a *app) syncWith(ctx context.Context, s *ctxdir.Store, to string, o replica.Options) error {
+	peer, end, err := a.openPeer(ctx, to)
+	if err != nil {
+		return err
+	}
+	return closeAfter(end, a.sync(ctx, s, peer, o))
 }
 
 func (a *app) sync(ctx context.Context, s *ctxdir.Store, peer replica.Peer, o replica.Options) error {
@@ -173,6 +214,9 @@ func syncedText(r *replica.Synced) string {
 // openPeer opens the store that --to names, and returns a function that ends the connection.
 func (a *app) openPeer(ctx context.Context, to string) (replica.Peer, func() error, error) {
 	u, err := url.Parse(to)
+	if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
+		return openServer(u)
+	}
 	if err != nil || u.Scheme != "ssh" {
 		s, err := ctxdir.Init(to, a.options()...)
 		if err != nil {
@@ -213,6 +257,17 @@ func (a *app) openPeer(ctx context.Context, to string) (replica.Peer, func() err
 		_ = in.Close()
 		return cmd.Wait()
 	}, nil
+}
+
+// openServer opens the store that a server shows at a URL: the fragment is the token, alone or after "token=".
+func openServer(u *url.URL) (replica.Peer, func() error, error) {
+	token := strings.TrimPrefix(u.Fragment, "token=")
+	if token == "" || u.Host == "" || u.User != nil || u.RawQuery != "" {
+		err := fmt.Errorf("%w: expected a URL with a token, such as http://127.0.0.1:7433/#TOKEN", ctxdir.ErrInvalid)
+		return nil, nil, &ctxdir.Error{Op: "connect", Path: u.Redacted(), Err: err}
+	}
+	h := replica.NewHTTP(u.Scheme+"://"+u.Host+strings.TrimSuffix(u.EscapedPath(), "/")+"/v1/replica", token)
+	return replica.NewClient(h, uuid.Nil), h.Close, nil
 }
 
 // quoted quotes a text for a shell.
