@@ -48,6 +48,8 @@ func TestScenario(t *testing.T) {
 	k.find(id)
 	k.usage(id)
 	k.trash(id)
+	call := "\x01\x00" // which contexts are there: docs/SYNC.md
+	ok[*client.CallReplicaResponse](k, 200)(k.c.CallReplicaWithBodyWithResponse(ctx, "application/octet-stream", strings.NewReader(call)))
 	for _, item := range specification(t).Paths.Map() {
 		for _, op := range item.Operations() {
 			if name := op.OperationID; !k.wire.seen[name] && !slices.Contains([]string{"getContract", "followContext", "followStore"}, name) {
