@@ -27,7 +27,7 @@ func (a *app) mvCmd() *cobra.Command {
 		Short: "Move contexts to another store of this machine",
 		Long: `Move contexts to the store in the folder STORE. mv copies each context, reads the copy back, and then
 moves the context to the trash of this store. If it is interrupted, run it again.`,
-		Example:           "  ctxtool mv 7c2f --to ~/copy",
+		Example:           "  ctxtool --store ~/copy init\n  ctxtool mv 7c2f --to ~/copy",
 		Annotations:       exits("failed to move some contexts", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),

@@ -86,7 +86,7 @@ func (a *app) remoteRmCmd() *cobra.Command {
 		Use:         "rm NAME",
 		Short:       "Forget the name of another store",
 		Long:        "Forget the name of another store. The store itself stays as it is.",
-		Example:     "  ctxtool remote rm disk",
+		Example:     "  ctxtool remote add disk ~/copy\n  ctxtool remote rm disk",
 		Annotations: exits("", ofStores...),
 		Args:        between(1, 1),
 		RunE: func(cmd *cobra.Command, args []string) error {

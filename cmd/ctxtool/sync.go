@@ -236,7 +236,7 @@ func (a *app) openPeer(ctx context.Context, to string) (replica.Peer, func() err
 		args = append(args, "-p", p)
 	}
 	args = append(args, "--", host, "ctxtool --store "+quoted(u.Path)+" peer")
-	program := os.Getenv("CTXDIR_SSH")
+	program := a.env("CTXDIR_SSH")
 	if program == "" {
 		program = "ssh"
 	}
