@@ -5,11 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/internal/archiving"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/storefile"
+	"github.com/google/uuid"
 )
 
 // Settings are the settings of a store. They are in ctxdir.json, and apply to every program that uses the store.
@@ -47,8 +49,30 @@ type Settings struct {
 
 // Remote is another store.
 type Remote struct {
-	Name string
-	Peer string // where it is: a folder or a URL
+	Name  string
+	Peer  string            // where it is: a folder or a URL
+	Store uuid.UUID         // its id, once it was reached
+	Map   map[string]string // what absolute paths of its machine are on this one, by their beginnings
+}
+
+// Here returns what an absolute path of another machine is on this one, by the maps of the remotes: the longest beginning
+// counts. A path that no map has stays as it is.
+func (s *Settings) Here(path string) string {
+	longest, here := "", path
+	for _, r := range s.Remotes {
+		for from, to := range r.Map {
+			from = strings.TrimRight(from, `/\`)
+			rest, ok := strings.CutPrefix(path, from)
+			if !ok || len(from) <= len(longest) || rest != "" && rest[0] != '/' && rest[0] != '\\' {
+				continue
+			}
+			if strings.HasPrefix(to, "/") {
+				rest = strings.ReplaceAll(rest, `\`, "/")
+			}
+			longest, here = from, strings.TrimRight(to, `/\`)+rest
+		}
+	}
+	return here
 }
 
 // DefaultMaxTokens is the budget of an assembled context where neither caller nor store gives one.

@@ -108,8 +108,8 @@ func (s *Store) Info() StoreInfo {
 
 // Create creates a context. Every field of m may be zero: the context then has a new id (UUIDv7) and a branch "main",
 // which takes the system prompt and the further members of m.Branches[0], if there is one. With m.ExternalID, the id is
-// derived from it and from m.Kind; another m.ID is [ErrInvalid]. A CreatedAt in the past is kept. Create fails with
-// [ErrExist] when the id is taken. If Create fails, the next Open removes whatever it left.
+// derived from it and from m.Kind; another m.ID is [ErrInvalid]. A CreatedAt and an UpdatedAt in the past are
+// kept. Create fails with [ErrExist] when the id is taken. If Create fails, the next Open removes whatever it left.
 func (s *Store) Create(ctx context.Context, m Metadata) (*Context, error) {
 	e, err := m.engine()
 	if err != nil {

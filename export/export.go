@@ -18,9 +18,11 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"maps"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/conversation"
 	"github.com/ctxdir/ctxdir/internal/record"
 	"github.com/ctxdir/ctxdir/redact"
@@ -112,6 +114,7 @@ func (x *writer) message(ctx context.Context, m *ctxdir.Message) (missing, err e
 		if err != nil {
 			return nil, err
 		}
+		l.Body = x.here(l.Body)
 		return l.Missing, x.form.message(l)
 	case x.format == nil:
 		return x.line(ctx, m)
@@ -213,7 +216,12 @@ func (x *writer) conversation(ctx context.Context, c *ctxdir.Context, b *ctxdir.
 	if err != nil {
 		return err
 	}
-	if err := x.form.begin(c.Metadata(), prompt); err != nil {
+	m := c.Metadata()
+	if project := m.Labels[importer.LabelProject]; project != "" && x.o.Here != nil {
+		m.Labels = maps.Clone(m.Labels)
+		m.Labels[importer.LabelProject] = x.o.Here(project)
+	}
+	if err := x.form.begin(m, prompt); err != nil {
 		return err
 	}
 	if err := x.messages(ctx, messages); err != nil {

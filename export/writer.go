@@ -58,6 +58,9 @@ type Options struct {
 	// Redact says what to replace; nil replaces nothing. JSON Lines then keeps references to binary payloads: the content
 	// of a file is not searched.
 	Redact *redact.Options
+	// Here returns what a folder of another machine is on this one, for the folder of a session of Claude Code or Codex; nil
+	// leaves it as it is. See [ctxdir.Settings.Here].
+	Here func(path string) string
 	// Found is called for each finding, with the message at which the file shows it: nil for the title and names of
 	// branches. It may be nil. [redact.Options].Found is not called.
 	Found func(m *ctxdir.Message, text string, f redact.Finding)

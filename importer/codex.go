@@ -96,6 +96,7 @@ func (c *codex) describe(p *codexPayload, info *Info) {
 		}
 		info.label(LabelProject, p.cwd)
 		info.label(LabelGitBranch, p.gitBranch)
+		info.label(LabelRepository, p.repository)
 	case c.item.envelope == "turn_context":
 		info.label(LabelProject, p.cwd)
 		if info.Model == "" {
@@ -140,10 +141,10 @@ func (c *codex) placed(n node) {
 
 // codexPayload is the part of a payload that the importer uses.
 type codexPayload struct {
-	typ, id, role, text, name, model         string
-	cwd, gitBranch, forkedFrom, parentThread string
-	turns                                    int64
-	says                                     says
+	typ, id, role, text, name, model                     string
+	cwd, gitBranch, repository, forkedFrom, parentThread string
+	turns                                                int64
+	says                                                 says
 }
 
 func parseCodexPayload(payload jsontext.Value) (p codexPayload) {
@@ -183,7 +184,7 @@ func parseCodexPayload(payload jsontext.Value) (p codexPayload) {
 		case "num_turns":
 			p.turns = number(v)
 		case "git":
-			p.gitBranch = textAt(v, maxPath, "branch")
+			p.gitBranch, p.repository = textAt(v, maxPath, "branch"), RepositoryName(textAt(v, maxPath, "repository_url"))
 		case "source":
 			p.parentThread = textAt(v, maxName, "subagent", "thread_spawn", "parent_thread_id")
 		}

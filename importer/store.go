@@ -43,7 +43,7 @@ type Info struct {
 	Title     string            // the tool's own title, else the beginning of the first prompt
 	TitleFrom uuid.UUID         // the record whose text the title is; uuid.Nil for a title that is not a record's
 	Model     string            // the first model
-	Labels    map[string]string // [LabelProject], [LabelGitBranch]; the store adds "tool"
+	Labels    map[string]string // [LabelProject], [LabelGitBranch], [LabelRepository]; the store adds "tool"
 	Parent    uuid.UUID         // the context that this one continues or works for; uuid.Nil if none
 	CreatedAt time.Time         // of the first message
 	UpdatedAt time.Time         // of the last message
@@ -59,8 +59,9 @@ type Info struct {
 
 // Labels that an import sets.
 const (
-	LabelProject   = "project"    // the folder in which the tool worked
-	LabelGitBranch = "git_branch" // the Git branch of that folder
+	LabelProject    = "project"    // the folder in which the tool worked
+	LabelGitBranch  = "git_branch" // the Git branch of that folder
+	LabelRepository = "repository" // its Git repository: see [RepositoryName]
 )
 
 // label sets a label, unless it has a value or the text is empty.

@@ -63,6 +63,16 @@ func openGit(ctx context.Context, dir string) (*git, error) {
 	return g, nil
 }
 
+// Repository returns the address of the remote "origin" of the repository in which a folder is; it is empty if there is none.
+func Repository(ctx context.Context, dir string) string {
+	g := &git{ctx: ctx, dir: dir}
+	out, err := g.run(nil, "config", "--get", "remote.origin.url")
+	if err != nil {
+		return ""
+	}
+	return strings.TrimSpace(string(out))
+}
+
 // command prepares a git command that runs no program, never prompts, takes no lock and fetches nothing.
 func (g *git) command(args ...string) *exec.Cmd {
 	fixed := []string{

@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"slices"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -102,9 +104,14 @@ func isAt(c *ctxdir.Context, sequence uint64) error {
 
 // create creates a context, unless it is there.
 func (f *Folder) create(ctx context.Context, id uuid.UUID, m *Meta) error {
+	updated := m.UpdatedAt
+	if !updated.IsZero() {
+		updated = updated.Add(-time.Microsecond) // the first commit moves it forward
+	}
 	c, err := f.s.Create(ctx, ctxdir.Metadata{
 		ID: id, ParentID: m.ParentID, Title: m.Title, Labels: m.Labels, Kind: m.Kind, ExternalID: m.ExternalID,
 		Config: m.Config, State: m.State, Extra: m.Extra, CreatedAt: m.CreatedAt,
+		UpdatedAt: updated,
 	})
 	if errors.Is(err, ctxdir.ErrExist) {
 		return nil
@@ -118,21 +125,21 @@ func (f *Folder) create(ctx context.Context, id uuid.UUID, m *Meta) error {
 // erase erases those of the messages that are there, and not erased yet.
 func (f *Folder) erase(ctx context.Context, id uuid.UUID, messages []uuid.UUID) error {
 	left := map[uuid.UUID]bool{}
+	for _, m := range messages {
+		left[m] = true
+	}
 	err := f.s.Use(ctx, id, func(c *ctxdir.Context) error {
-		rows, err := changes(ctx, c, "")
-		for _, r := range rows {
-			left[r.ID] = left[r.ID] || !r.Erased
+		rows, err := changes(ctx, c, "", func(r *ctxdir.Row) bool { return left[r.ID] && !r.Erased })
+		clear(left)
+		for i := range rows {
+			left[rows[i].ID] = true
 		}
 		return err
 	})
-	if err != nil {
+	if err != nil || len(left) == 0 {
 		return err
 	}
-	messages = slices.DeleteFunc(slices.Clone(messages), func(m uuid.UUID) bool { return !left[m] })
-	if len(messages) == 0 {
-		return nil
-	}
-	_, err = f.s.Erase(ctx, id, messages, ctxdir.EraseOptions{Shared: true})
+	_, err = f.s.Erase(ctx, id, slices.SortedFunc(maps.Keys(left), compareIDs), ctxdir.EraseOptions{Shared: true})
 	return err
 }
 

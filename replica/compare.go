@@ -46,6 +46,10 @@ func compare(ctx context.Context, local, remote Peer, plans []*plan) error {
 		if p.err != nil || p.remove != nil {
 			continue
 		}
+		if p.heal {
+			p.restore()
+			continue
+		}
 		kept, err := keptBranches(ctx, local, remote, p)
 		if err != nil {
 			return err
@@ -119,21 +123,20 @@ func (h *Head) check() error {
 	return nil
 }
 
+// rowsAtOnce bounds the rows of one side that are in memory at once. A row takes some 120 bytes.
+const rowsAtOnce = 1 << 16
+
+// asked is positions whose rows are compared.
+type asked struct {
+	p *plan
+	x *pair
+	span
+}
+
 // compareRows compares rows. With sums, it compares those again whose times differ, of contexts on which both sides never agreed:
 // each may have got the same message at another time.
 func compareRows(ctx context.Context, local, remote Peer, plans []*plan, sums bool) error {
-	type asked struct {
-		p *plan
-		x *pair
-		span
-	}
 	var of []asked
-	var l, r []Range
-	ask := func(p *plan, x *pair, at span) {
-		of = append(of, asked{p, x, at})
-		l = append(l, Range{ID: p.id, Line: x.l.Line(), From: at.from, To: at.to, Sums: sums})
-		r = append(r, Range{ID: p.id, Line: x.r.Line(), From: at.from, To: at.to, Sums: sums})
-	}
 	for _, p := range plans {
 		if p.err != nil || p.remove != nil {
 			continue
@@ -141,12 +144,12 @@ func compareRows(ctx context.Context, local, remote Peer, plans []*plan, sums bo
 		if !sums {
 			for _, x := range p.pairs {
 				for _, at := range x.rows {
-					ask(p, x, at)
+					of = append(of, asked{p, x, at})
 				}
 			}
 			continue
 		}
-		if p.base != nil {
+		if p.base != nil || p.heal {
 			continue
 		}
 		versions := p.versions
@@ -156,28 +159,54 @@ func compareRows(ctx context.Context, local, remote Peer, plans []*plan, sums bo
 			for n < len(versions) && versions[n].pair == versions[i].pair && versions[n].l.Position == versions[n-1].l.Position+1 {
 				n++
 			}
-			ask(p, versions[i].pair, span{versions[i].l.Position, versions[n-1].l.Position + 1})
+			of = append(of, asked{p, versions[i].pair, span{versions[i].l.Position, versions[n-1].l.Position + 1}})
 			i = n
 		}
 	}
-	if len(of) == 0 {
-		return nil
+	for len(of) > 0 {
+		var now []asked
+		for left := int64(rowsAtOnce); left > 0 && len(of) > 0; {
+			part := of[0]
+			part.to = min(part.to, part.from+left)
+			left -= part.to - part.from
+			now = append(now, part)
+			if of[0].from = part.to; of[0].from == of[0].to {
+				of = of[1:]
+			}
+		}
+		same, err := compareSpans(ctx, local, remote, now, sums)
+		if err != nil {
+			return err
+		}
+		if last := now[len(now)-1]; !same && len(of) > 0 && of[0].x == last.x && of[0].from == last.to {
+			of = of[1:] // what comes after a difference differs
+		}
+	}
+	return nil
+}
+
+// compareSpans compares the rows of spans. It reports whether the messages of the last one are the same.
+func compareSpans(ctx context.Context, local, remote Peer, of []asked, sums bool) (same bool, err error) {
+	l, r := make([]Range, len(of)), make([]Range, len(of))
+	for i, a := range of {
+		l[i] = Range{ID: a.p.id, Line: a.x.l.Line(), From: a.from, To: a.to, Sums: sums || a.p.heal}
+		r[i] = Range{ID: a.p.id, Line: a.x.r.Line(), From: a.from, To: a.to, Sums: sums}
 	}
 	ofL, err := local.Rows(ctx, l)
 	if err != nil {
-		return err
+		return false, err
 	}
 	ofR, err := remote.Rows(ctx, r)
 	if err == nil && len(ofR) != len(r) {
 		err = fmt.Errorf("the peer sent %d ranges of rows, not %d", len(ofR), len(r))
 	}
 	if err != nil {
-		return err
+		return false, err
 	}
 	for i, a := range of {
-		a.p.take(a.x, a.span, ofL[i], ofR[i])
+		same = a.p.take(a.x, a.span, ofL[i], ofR[i])
 	}
-	return nil
+	return same, nil
 }
 
 // keptBranches returns the function that says whether the peer has all messages of a local branch on another branch too.

@@ -148,18 +148,19 @@ func (f *Folder) head(ctx context.Context, c *ctxdir.Context, since string) (h H
 		return h, err
 	}
 	if since != "" {
-		h.Changed, err = changes(ctx, c, since)
+		h.Changed, err = changes(ctx, c, since, func(*ctxdir.Row) bool { return true })
 		if h.Continues = err == nil; h.Continues || !errors.Is(err, ctxdir.ErrNotExist) {
 			return h, err
 		}
 	}
-	h.Changed, err = changes(ctx, c, "")
-	h.Changed = slices.DeleteFunc(h.Changed, func(r ctxdir.Row) bool { return !r.Erased })
+	h.Changed, err = changes(ctx, c, "", func(r *ctxdir.Row) bool { return r.Erased })
 	return h, err
 }
 
-// changes returns the rows that changed since a commit, erased ones too.
-func changes(ctx context.Context, c *ctxdir.Context, since string) (rows []ctxdir.Row, err error) {
+// changes returns those of the rows that changed since a commit, erased ones too, which are wanted.
+func changes(
+	ctx context.Context, c *ctxdir.Context, since string, wanted func(*ctxdir.Row) bool,
+) (rows []ctxdir.Row, err error) {
 	_, seq := c.Changes(ctx, since)
 	for r, err := range seq {
 		if errors.Is(err, ctxdir.ErrErased) { // the rows of what was erased came before
@@ -168,7 +169,9 @@ func changes(ctx context.Context, c *ctxdir.Context, since string) (rows []ctxdi
 		if err != nil {
 			return nil, err
 		}
-		rows = append(rows, r)
+		if wanted(&r) {
+			rows = append(rows, r)
+		}
 	}
 	return rows, nil
 }

@@ -16,7 +16,7 @@ import (
 	"github.com/google/uuid"
 )
 
-// childEnv names two stores that a child process brings together.
+// childEnv names two stores that a child process brings together, or one that it answers for.
 const childEnv = "CTXDIR_TEST_SYNC"
 
 func TestMain(m *testing.M) {
@@ -59,13 +59,70 @@ func syncInChild(stores []string) error {
 		}
 		folders = append(folders, NewFolder(s))
 	}
+	if len(folders) == 1 {
+		return ServePipe(context.Background(), folders[0], Limits{}, os.Stdin, os.Stdout)
+	}
 	_, err := Sync(context.Background(), folders[0], telling{folders[1]}, Options{Host: "a"})
 	return err
 }
 
-// TestKilled: a sync that is killed at any call, again and again, leaves both stores whole, and the next one goes on.
+// killing is a peer that is killed while it answers a call.
+type killing struct {
+	Peer
+	calls *int // until it is killed
+	kill  func()
+}
+
+func (p killing) count() {
+	if *p.calls--; *p.calls == 0 {
+		go p.kill()
+	}
+}
+
+func (p killing) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]State, error) {
+	p.count()
+	return p.Peer.Contexts(ctx, known)
+}
+
+func (p killing) Heads(ctx context.Context, of []HeadRequest) ([]Head, error) {
+	p.count()
+	return p.Peer.Heads(ctx, of)
+}
+
+func (p killing) Read(ctx context.Context, of []Range, size int64) ([]Message, error) {
+	p.count()
+	return p.Peer.Read(ctx, of, min(size, 2000))
+}
+
+func (p killing) Apply(ctx context.Context, c []Change, payload func(string) (io.ReadCloser, int64, error)) ([]Result, error) {
+	p.count()
+	return p.Peer.Apply(ctx, c, payload)
+}
+
+// killPeer brings a store and one of another process together, and kills that process at a call.
+func killPeer(d *device, store string, call int) (killed bool) {
+	d.t.Helper()
+	cmd := exec.CommandContext(d.t.Context(), os.Args[0])
+	cmd.Env, cmd.Stderr = append(os.Environ(), childEnv+"="+store), os.Stderr
+	in, out := must[io.WriteCloser](d.t)(cmd.StdinPipe()), must[io.ReadCloser](d.t)(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		d.t.Fatal(err)
+	}
+	peer := killing{NewClient(NewPipe(out, in), uuid.Nil), &call, func() { _ = cmd.Process.Kill() }}
+	_, err := Sync(d.t.Context(), d.f, peer, Options{Host: d.name})
+	_ = in.Close()
+	if ended := cmd.Wait(); ended != nil {
+		return true
+	}
+	if err != nil {
+		d.t.Error(err)
+	}
+	return false
+}
+
+// TestKilled: a sync of which either side is killed at any call, again and again, leaves both stores whole, and the next one goes on.
 func TestKilled(t *testing.T) {
-	rounds := 40
+	rounds := 60
 	if testing.Short() {
 		rounds = 6
 	}
@@ -85,7 +142,7 @@ func TestKilled(t *testing.T) {
 	}
 	var contexts []uuid.UUID
 	kept := map[uuid.UUID]bool{}
-	killed := 0
+	var killed [3]int
 	for round := range rounds {
 		for i, d := range all {
 			if round%4 == i && len(contexts) < 4 {
@@ -103,23 +160,14 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		}
-		cmd := exec.CommandContext(t.Context(), os.Args[0])
-		cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(paths, string(filepath.ListSeparator)))
-		cmd.Stderr = os.Stderr
-		out := must[io.ReadCloser](t)(cmd.StdoutPipe())
-		if err := cmd.Start(); err != nil {
-			t.Fatal(err)
+		side, gone := round%3, false
+		if side < 2 { // the peer
+			gone = killPeer(all[side], paths[1-side], 1+r.IntN(6))
+		} else {
+			gone = killSync(t, paths, 1+r.IntN(5))
 		}
-		lines := bufio.NewScanner(out)
-		for n := 1 + r.IntN(5); n >= 0 && lines.Scan(); n-- {
-			if n == 0 {
-				_ = cmd.Process.Kill()
-			}
-		}
-		for lines.Scan() { // to the end
-		}
-		if cmd.Wait() != nil {
-			killed++
+		if gone {
+			killed[side]++
 		}
 		for _, d := range all {
 			for f, err := range d.s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
@@ -139,5 +187,26 @@ func TestKilled(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("killed %d of %d, %d contexts", killed, rounds, len(contexts))
+	t.Logf("killed %v of %d, %d contexts", killed, rounds, len(contexts))
+}
+
+// killSync brings two stores together in another process, and kills it at a call.
+func killSync(t *testing.T, paths []string, call int) (killed bool) {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), os.Args[0])
+	cmd.Env = append(os.Environ(), childEnv+"="+strings.Join(paths, string(filepath.ListSeparator)))
+	cmd.Stderr = os.Stderr
+	out := must[io.ReadCloser](t)(cmd.StdoutPipe())
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	lines := bufio.NewScanner(out)
+	for n := call; n >= 0 && lines.Scan(); n-- {
+		if n == 0 {
+			_ = cmd.Process.Kill()
+		}
+	}
+	for lines.Scan() { // to the end
+	}
+	return cmd.Wait() != nil
 }

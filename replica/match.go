@@ -55,7 +55,11 @@ func (p *plan) match() {
 	for _, x := range p.pairs {
 		if x.l != nil && x.r != nil {
 			x.common = p.base.shared(x.l, x.r)
-			x.compare(x.common, min(x.l.Len(), x.r.Len()))
+			from := x.common
+			if p.heal {
+				from = 0
+			}
+			x.compare(from, min(x.l.Len(), x.r.Len()))
 		}
 	}
 }
@@ -104,7 +108,7 @@ func (p *plan) compareChanged() {
 			}
 		}
 	}
-	if p.base != nil {
+	if p.base != nil && !p.heal {
 		note(p.l.Changed, func(x *pair) *Branch { return x.l })
 		note(p.r.Changed, func(x *pair) *Branch { return x.r })
 	}
@@ -122,18 +126,22 @@ func (p *plan) compareChanged() {
 	}
 }
 
-// take compares the rows of a span: as long as the ids are the same, the branches have the messages in common.
-func (p *plan) take(x *pair, s span, l, r []Row) {
+// take compares the rows of a span: as long as the ids are the same, the branches have the messages in common. It reports whether
+// they are the same up to the end.
+func (p *plan) take(x *pair, s span, l, r []Row) (same bool) {
 	for i := range min(len(l), len(r)) {
 		at := s.from + int64(i)
-		if l[i].Position != at || r[i].Position != at {
-			return
-		}
-		if l[i].ID != r[i].ID {
-			return
+		if l[i].Position != at || r[i].Position != at || l[i].ID != r[i].ID {
+			return false
 		}
 		if at == x.common {
 			x.common++
+		}
+		if p.heal {
+			if l[i].Sum == 0 && !l[i].Erased && !r[i].Gone && !r[i].Erased {
+				p.versions = append(p.versions, version{x, l[i], r[i]})
+			}
+			continue
 		}
 		if l[i].Erased != r[i].Erased {
 			p.erased[l[i].ID] = l[i].Erased
@@ -142,4 +150,5 @@ func (p *plan) take(x *pair, s span, l, r []Row) {
 			p.versions = append(p.versions, version{x, l[i], r[i]})
 		}
 	}
+	return int64(min(len(l), len(r))) == s.to-s.from
 }

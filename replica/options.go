@@ -4,12 +4,17 @@ import "github.com/google/uuid"
 
 // Options configure Sync.
 type Options struct {
-	Contexts []uuid.UUID  // only these; nil for all
-	Push     bool         // only change the peer
-	Pull     bool         // only change the store
-	DryRun   bool         // change nothing
-	Host     string       // names the branches of a divergence; empty for the name of this machine
-	Report   func(Synced) // receives each context that changed, or that failed; may be nil
+	Contexts []uuid.UUID // only these; nil for all
+	Push     bool        // only change the peer
+	Pull     bool        // only change the store
+	DryRun   bool        // change nothing
+	// Heal takes from the peer the messages that are damaged or lost in the store, and changes nothing else. It reads every
+	// message of the store.
+	Heal   bool
+	Host   string       // names the branches of a divergence; empty for the name of this machine
+	Report func(Synced) // receives each context that changed, or that failed; may be nil
+	// Progress is called with the number of contexts that were compared, of those that may have changed; it may be nil.
+	Progress func(done, of int)
 }
 
 // Synced is what Sync did with a context.

@@ -27,6 +27,7 @@ type plan struct {
 	base                              *agreed // nil if both sides never agreed, or one of them is not a continuation of what it was then
 	l, r                              Head
 	createL, createR                  bool // the side does not have the context
+	heal                              bool // only restore what is not available here
 	pairs                             []*pair
 	local, remote                     side
 	versions                          []version

@@ -236,6 +236,15 @@ func (p *plan) version(v *version, given map[place]bool) {
 	to.steps = append(to.steps, step{op: Op{Kind: kind, Branch: v.pair.name}, from: Range{ID: p.id, Line: of.Line(), From: at, To: at + 1}})
 }
 
+// restore gives this side the messages that are not available here.
+func (p *plan) restore() {
+	given := map[place]bool{}
+	for _, v := range p.versions {
+		v.pair.name, v.l.Gone = v.pair.l.Name, true
+		p.version(&v, given)
+	}
+}
+
 // erasures finds the messages that one side erased. Both were told of those in the agreement: such a message is here again
 // only if it came from somewhere else since.
 func (p *plan) erasures() {

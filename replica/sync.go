@@ -35,6 +35,9 @@ func Sync(ctx context.Context, local *Folder, remote Peer, o Options) (Total, er
 	if o.Push && o.Pull {
 		o.Push, o.Pull = false, false
 	}
+	if o.Heal {
+		o.Push, o.Pull = false, true
+	}
 	if o.Host == "" {
 		o.Host = hostName()
 	}
@@ -56,11 +59,15 @@ func Sync(ctx context.Context, local *Folder, remote Peer, o Options) (Total, er
 }
 
 func (s *session) run(ctx context.Context) error {
-	here, err := s.local.Contexts(ctx, s.agreed.commits(func(a *agreed) string { return a.Local }))
+	known := s.agreed.commits
+	if s.Heal { // a loss is no commit
+		known = func(func(*agreed) string) map[uuid.UUID]string { return nil }
+	}
+	here, err := s.local.Contexts(ctx, known(func(a *agreed) string { return a.Local }))
 	if err != nil {
 		return err
 	}
-	there, err := s.remote.Contexts(ctx, s.agreed.commits(func(a *agreed) string { return a.Remote }))
+	there, err := s.remote.Contexts(ctx, known(func(a *agreed) string { return a.Remote }))
 	if err != nil {
 		return err
 	}
@@ -76,7 +83,12 @@ func (s *session) run(ctx context.Context) error {
 	if s.Contexts != nil {
 		todo = slices.DeleteFunc(todo, func(id uuid.UUID) bool { return !slices.Contains(s.Contexts, id) })
 	}
+	done := 0
 	for part := range slices.Chunk(todo, batch) {
+		if s.Progress != nil {
+			s.Progress(done, len(todo))
+		}
+		done += len(part)
 		for try := range tries {
 			again, err := s.bring(ctx, part, try == tries-1)
 			if err != nil {
@@ -108,9 +120,11 @@ func (s *session) isThere(side map[uuid.UUID]State, id uuid.UUID) bool {
 func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again []uuid.UUID, err error) {
 	var plans []*plan
 	for _, id := range ids {
-		p := &plan{id: id, base: s.agreed.all[id], host: s.Host, erased: map[uuid.UUID]bool{}}
+		p := &plan{id: id, base: s.agreed.all[id], host: s.Host, erased: map[uuid.UUID]bool{}, heal: s.Heal}
 		p.createL, p.createR = !s.isThere(s.here, id), !s.isThere(s.there, id)
 		switch {
+		case s.Heal && (p.createL || p.createR):
+			continue
 		case p.createL && p.createR:
 			if !s.DryRun {
 				delete(s.agreed.all, id)
@@ -169,7 +183,7 @@ func (s *session) copyWhole(ctx context.Context, p *plan) error {
 func (s *session) done(p *plan) {
 	r := p.synced
 	r.Err = p.err
-	if p.err == nil && !s.DryRun && p.isComplete(s.Push, s.Pull) {
+	if p.err == nil && !s.DryRun && !s.Heal && p.isComplete(s.Push, s.Pull) {
 		switch {
 		case p.remove != nil:
 			delete(s.agreed.all, p.id)
@@ -180,7 +194,7 @@ func (s *session) done(p *plan) {
 	if p.err != nil {
 		s.total.Failed++
 	}
-	if p.err != nil || s.Pull || s.DryRun {
+	if p.err != nil || s.Pull && !s.Heal || s.DryRun {
 		s.total.Unconfirmed += int64(len(p.remote.erase))
 	}
 	if r.isEmpty() && p.err == nil {

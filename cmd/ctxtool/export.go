@@ -69,22 +69,29 @@ Without --branch, an imported session of Claude Code is written with all its bra
 			if err := o.Check(); errors.Is(err, redact.ErrOptions) {
 				return badArgument("", "--redact-word: want at most %d words of at most %d bytes", redact.MaxWords, redact.MaxWord)
 			}
-			return a.withContext(cmd.Context(), args[0], func(c *ctxdir.Context) error {
-				b, err := branchOf(c, branch)
+			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
+				set, err := s.Settings()
 				if err != nil {
 					return err
 				}
-				if branch == "" && c.Metadata().Labels["tool"] == string(importer.ClaudeCode) && o.Format == export.ClaudeCode {
-					b = nil // all of them
-				}
-				bar := a.newProgress("Exporting")
-				if path == "" || path == "-" {
-					if a.out.OnTerminal() {
-						bar = nil // it would mix with the messages
+				o.Here = set.Here
+				return a.inContext(cmd.Context(), s, args[0], func(c *ctxdir.Context) error {
+					b, err := branchOf(c, branch)
+					if err != nil {
+						return err
 					}
-					return a.export(cmd.Context(), c, b, o, a.out, bar)
-				}
-				return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, o, w, bar) })
+					if branch == "" && c.Metadata().Labels["tool"] == string(importer.ClaudeCode) && o.Format == export.ClaudeCode {
+						b = nil // all of them
+					}
+					bar := a.newProgress("Exporting")
+					if path == "" || path == "-" {
+						if a.out.OnTerminal() {
+							bar = nil // it would mix with the messages
+						}
+						return a.export(cmd.Context(), c, b, o, a.out, bar)
+					}
+					return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, o, w, bar) })
+				})
 			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
 	}

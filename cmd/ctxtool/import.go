@@ -65,7 +65,11 @@ The content decides the format. These are known:
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, target: target, format: importer.Format(format), project: project}
+			i := &importRun{a: a, target: target, format: importer.Format(format)}
+			i.into = projectImporter{Store: target, repositories: map[string]string{}}
+			if i.into.project, err = projectOf(cmd.Context(), target.store, project); err != nil {
+				return err
+			}
 			i.contexts, i.begins = map[uuid.UUID]bool{}, map[uuid.UUID]uuid.UUID{}
 			i.progress = a.newProgress("Importing")
 			if follow {

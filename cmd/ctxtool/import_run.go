@@ -52,7 +52,7 @@ type importSummary struct {
 type importRun struct {
 	a        *app
 	format   importer.Format
-	project  string // "" for all
+	into     projectImporter
 	progress *term.Progress
 	sum      importSummary
 	contexts map[uuid.UUID]bool
@@ -110,7 +110,7 @@ func (i *importRun) file(ctx context.Context, path string) (beside bool, err err
 			i.a.warn(errorRecord{Path: p.Path, Line: p.Line, Error: p.Reason})
 		},
 	}
-	for r, err := range importer.Import(ctx, projectImporter{i.target, i.project}, path, options) {
+	for r, err := range importer.Import(ctx, i.into, path, options) {
 		if ctx.Err() != nil {
 			return false, ctx.Err()
 		}

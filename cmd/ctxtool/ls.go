@@ -122,7 +122,11 @@ func (a *app) list(ctx context.Context, s *ctxdir.Store, f *lsFlags) error {
 		return err
 	}
 	if f.project != "" {
-		all = slices.DeleteFunc(all, func(s ctxdir.Summary) bool { return !isIn(s.Labels["project"], f.project) })
+		p, err := projectOf(ctx, s, f.project)
+		if err != nil {
+			return err
+		}
+		all = slices.DeleteFunc(all, func(s ctxdir.Summary) bool { return !p.has(s.Labels, isIn) })
 	}
 	next := ""
 	if limit := f.options.Limit; limit > 0 && len(all) > limit {

@@ -240,6 +240,7 @@ func scriptLock(ts *testscript.TestScript, _ bool, args []string) {
 // inProcess runs the command with a store of its own.
 type inProcess struct {
 	store          string
+	ssh            string // CTXDIR_SSH
 	stdout, stderr strings.Builder
 }
 
@@ -253,6 +254,8 @@ func (p *inProcess) env(key string) string {
 		return p.store
 	case "CTXDIR_NO_GC":
 		return "1"
+	case "CTXDIR_SSH":
+		return p.ssh
 	}
 	return ""
 }

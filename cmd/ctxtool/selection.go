@@ -3,12 +3,15 @@ package main
 import (
 	"context"
 	"errors"
+	"maps"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/importer"
+	"github.com/ctxdir/ctxdir/reference"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
@@ -41,11 +44,15 @@ func (s *selection) list(ctx context.Context, in *ctxdir.Store, refs []string) (
 	if o.Labels, err = s.labels.parse(nil); err != nil {
 		return nil, err
 	}
+	p, err := projectOf(ctx, in, s.project)
+	if err != nil {
+		return nil, err
+	}
 	for sum, err := range in.List(ctx, o) {
 		if err != nil {
 			return nil, err
 		}
-		if (every || slices.Contains(ids, sum.ID)) && inProject(sum.Labels["project"], s.project) {
+		if (every || slices.Contains(ids, sum.ID)) && p.has(sum.Labels, inProject) {
 			all = append(all, sum)
 		}
 	}
@@ -64,9 +71,43 @@ func (s *selection) ids(ctx context.Context, in *ctxdir.Store, refs []string) (i
 	return ids, err
 }
 
-// inProject reports whether a label names a project, or a folder in it. Every label is in no project.
+// project is a project as --project names it.
+type project struct {
+	name       string
+	repository string                   // of the folder of this name
+	here       func(path string) string // what a folder of another machine is on this one
+}
+
+// projectOf returns the project of a name; nil for none. The store may be missing.
+func projectOf(ctx context.Context, s *ctxdir.Store, name string) (*project, error) {
+	if name == "" {
+		return nil, nil
+	}
+	var set ctxdir.Settings
+	var err error
+	if s != nil {
+		set, err = s.Settings()
+	}
+	p := &project{name: name, here: set.Here}
+	if info, serr := os.Stat(name); serr == nil && info.IsDir() {
+		p.repository = importer.RepositoryName(reference.Repository(ctx, name))
+	}
+	return p, err
+}
+
+// has reports whether a context with these labels is of the project: by its folder, which is tells, or by its repository.
+func (p *project) has(labels map[string]string, is func(label, name string) bool) bool {
+	if p == nil {
+		return true
+	}
+	label := labels[importer.LabelProject]
+	return is(label, p.name) || is(p.here(label), p.name) ||
+		p.repository != "" && labels[importer.LabelRepository] == p.repository
+}
+
+// inProject reports whether a label names a project, or a folder in it.
 func inProject(label, project string) bool {
-	if project == "" || label == project {
+	if label == project {
 		return true
 	}
 	dir, err := filepath.Abs(project)
@@ -76,17 +117,31 @@ func inProject(label, project string) bool {
 	return label == dir || strings.HasPrefix(label, strings.TrimSuffix(dir, string(filepath.Separator))+string(filepath.Separator))
 }
 
-// projectImporter stores only the histories of a project, "" for all.
+// projectImporter stores only the histories of a project, nil for all. It adds the repositories of their folders.
 type projectImporter struct {
 	importer.Store
-	project string
+	*project
+	repositories map[string]string // of folders
 }
 
 // errOtherProject ends the import of a conversation that is not of the project.
 var errOtherProject = errors.New("the conversation belongs to another project")
 
 func (p projectImporter) Open(ctx context.Context, info importer.Info) (importer.Conversation, error) {
-	if !inProject(info.Labels[importer.LabelProject], p.project) {
+	if dir := info.Labels[importer.LabelProject]; filepath.IsAbs(dir) && info.Labels[importer.LabelRepository] == "" {
+		name, known := p.repositories[dir]
+		if !known {
+			if at, err := os.Stat(dir); err == nil && at.IsDir() {
+				name = importer.RepositoryName(reference.Repository(ctx, dir))
+			}
+			p.repositories[dir] = name
+		}
+		if name != "" {
+			info.Labels = maps.Clone(info.Labels)
+			info.Labels[importer.LabelRepository] = name
+		}
+	}
+	if !p.has(info.Labels, inProject) {
 		return nil, errOtherProject
 	}
 	return p.Store.Open(ctx, info)

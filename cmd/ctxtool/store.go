@@ -141,18 +141,17 @@ func (a *app) closeStore(ctx context.Context, s *ctxdir.Store, err error) error 
 
 // withContext runs f with the context that ref names. Closing the context waits for a running seal.
 func (a *app) withContext(ctx context.Context, ref string, f func(c *ctxdir.Context) error, opts ...ctxdir.Options) error {
-	return a.withStore(ctx, func(s *ctxdir.Store) error {
-		id, err := resolve(s, ref)
-		if err != nil {
-			return err
-		}
-		a.migrateFirst(ctx, s, id)
-		c, err := s.Open(ctx, id)
-		if err != nil {
-			return err
-		}
-		return closeAfter(c.Close, f(c))
-	}, opts...)
+	return a.withStore(ctx, func(s *ctxdir.Store) error { return a.inContext(ctx, s, ref, f) }, opts...)
+}
+
+// inContext runs f with the context of a store that ref names.
+func (a *app) inContext(ctx context.Context, s *ctxdir.Store, ref string, f func(c *ctxdir.Context) error) error {
+	id, err := resolve(s, ref)
+	if err != nil {
+		return err
+	}
+	a.migrateFirst(ctx, s, id)
+	return withOpen(ctx, s, id, f)
 }
 
 // migrateFirst migrates a legacy context in the store, even for a verb that only reads. If that fails, the verb shows

@@ -2,12 +2,8 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
-	"io"
-	"net/url"
-	"os"
-	"os/exec"
-	"slices"
 	"strings"
 
 	"github.com/ctxdir/ctxdir"
@@ -42,6 +38,7 @@ type syncSummary struct {
 
 func (a *app) syncCmd() *cobra.Command {
 	var to string
+	var watch bool
 	var o replica.Options
 	cmd := &cobra.Command{
 		Use:   "sync [CONTEXT…] [--to PEER]",
@@ -55,7 +52,10 @@ all contexts together.
 
 Where both sides went on in a branch, the messages of PEER keep the name, and those of this store
 move to the branch NAME~HOST. An erased message is erased on both sides. A removed context moves to
-the trash of the other side, unless it changed there.`,
+the trash of the other side, unless it changed there.
+
+With --watch, sync goes on whenever something changes, until Ctrl-C. It looks at a store on another
+machine every two seconds.`,
 		Example: `  ctxtool sync --to ~/copy
   ctxtool sync 7c2f --to ~/copy
   ctxtool sync --to ~/copy --push --dry-run`,
@@ -66,6 +66,9 @@ the trash of the other side, unless it changed there.`,
 			if o.Push && o.Pull {
 				return usage(cmd, "--push and --pull cannot be used together")
 			}
+			if watch && o.DryRun {
+				return usage(cmd, "--watch and --dry-run cannot be used together")
+			}
 			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
 				for _, ref := range args {
 					id, err := s.Resolve(ref)
@@ -74,45 +77,41 @@ the trash of the other side, unless it changed there.`,
 					}
 					o.Contexts = append(o.Contexts, id)
 				}
-				set, err := s.Settings()
+				remotes, err := remotesOf(s, to)
 				if err != nil {
 					return err
 				}
-				if to != "" {
-					return a.syncWith(cmd.Context(), s, peerOf(set.Remotes, to), o)
-				}
-				if len(set.Remotes) == 0 {
+				if len(remotes) == 0 {
 					return usage(cmd, "the other store is missing: pass it with --to, or name it with ctxtool remote")
 				}
-				return a.syncAll(cmd.Context(), s, set.Remotes, o)
+				if watch {
+					return a.syncWatch(cmd.Context(), s, remotes, o, to != "")
+				}
+				if to != "" {
+					return a.syncWith(cmd.Context(), s, remotes[0], o)
+				}
+				return a.syncAll(cmd.Context(), s, remotes, o)
 			})
 		},
 	}
 	cmd.Flags().StringVar(&to, "to", "", "bring the store together with `PEER`")
 	cmd.Flags().BoolVar(&o.Push, "push", false, "only change PEER")
 	cmd.Flags().BoolVar(&o.Pull, "pull", false, "only change this store")
+	cmd.Flags().BoolVar(&watch, "watch", false, "go on, whenever something changes")
 	cmd.Flags().BoolVar(&o.DryRun, "dry-run", false, "report what would be done, and change nothing")
 	return cmd
-}
-
-// peerOf returns where a store is that --to names.
-func peerOf(remotes []ctxdir.Remote, to string) string {
-	if i := slices.IndexFunc(remotes, named(to)); i >= 0 {
-		return remotes[i].Peer
-	}
-	return to
 }
 
 // syncAll goes through the named stores. One that cannot be reached does not stop the others.
 func (a *app) syncAll(ctx context.Context, s *ctxdir.Store, remotes []ctxdir.Remote, o replica.Options) error {
 	failed := 0
 	for _, r := range remotes {
-		if err := a.syncWith(ctx, s, r.Peer, o); err != nil {
+		if err := a.syncWith(ctx, s, r, o); err != nil {
 			if ctx.Err() != nil {
 				return err
 			}
 			failed++
-			a.warn(errorRecord{Error: fmt.Sprintf("remote %s: %v", r.Name, err)})
+			a.unreached(ctx, s, &r, err)
 		}
 	}
 	if failed > 0 {
@@ -121,60 +120,79 @@ func (a *app) syncAll(ctx context.Context, s *ctxdir.Store, remotes []ctxdir.Rem
 	return nil
 }
 
+// unreached says that a store was passed over, and what it does not know yet.
+func (a *app) unreached(ctx context.Context, s *ctxdir.Store, r *ctxdir.Remote, err error) {
+	name := "remote " + r.Name
+	if r.Name == "" {
+		name = r.Peer
+	}
+	a.warn(errorRecord{Error: fmt.Sprintf("%s: %v", name, err)})
+	if r.Store == uuid.Nil {
+		return
+	}
+	if n, err := replica.Unconfirmed(ctx, replica.NewFolder(s), r.Store); err == nil && n > 0 {
+		a.warn(errorRecord{Error: fmt.Sprintf("%s has not confirmed %s", name, plain.Count(n, "erasure"))})
+	}
+}
+
 // syncWith opens a peer and brings the store together with it.
-func (a *app) syncWith(ctx context.Context, s *ctxdir.Store, to string, o replica.Options) error {
-	peer, end, err := a.openPeer(ctx, to)
+func (a *app) syncWith(ctx context.Context, s *ctxdir.Store, r ctxdir.Remote, o replica.Options) error {
+	c, err := a.connect(ctx, r, &o)
 	if err != nil {
 		return err
 	}
-	return closeAfter(end, a.sync(ctx, s, peer, o))
+	err = closeAfter(c.end, a.sync(ctx, s, c, o, false))
+	if errors.Is(err, replica.ErrOtherStore) && r.Store != uuid.Nil {
+		r.Store = uuid.Nil
+		return a.syncWith(ctx, s, r, o)
+	}
+	return err
 }
 
-func (a *app) sync(ctx context.Context, s *ctxdir.Store, peer replica.Peer, o replica.Options) error {
-	client, _ := peer.(*replica.Client)
-	var bytes, trips int64 // already reported
-	cost := func() (b, t int64) {
-		if client == nil {
-			return 0, 0
-		}
-		b, t = client.Bytes-bytes, client.Trips-trips
-		bytes, trips = client.Bytes, client.Trips
-		return b, t
-	}
+// sync brings the store together with a peer. With quiet, nothing is said if nothing happened.
+func (a *app) sync(ctx context.Context, s *ctxdir.Store, c *connection, o replica.Options, quiet bool) error {
+	var all, told costs
+	all.begin(c.peer)
+	told.begin(c.peer)
 	var failed error
 	var short shortIDs
+	bar := a.newProgress("Syncing")
+	o.Progress = func(done, of int) { bar.Items("contexts", done, of) }
 	o.Report = func(r replica.Synced) {
 		if r.Err != nil {
+			bar.Clear()
 			a.warn(errorRecord{Error: fmt.Sprintf("context %s: %v", r.ID, r.Err)})
 			return
 		}
-		b, t := cost()
+		bytes, trips := told.since()
+		bar.Clear()
 		if short == nil {
 			short = shortIDsIn(s)
 		}
 		x := syncedRecord{
-			"synced", r.ID.String(), r.Pushed, r.Pulled, r.Branches, append([]string{}, r.Diverged...), r.Healed, r.Erased, r.Removed, b, t,
+			"synced", r.ID.String(), r.Pushed, r.Pulled, r.Branches, append([]string{}, r.Diverged...), r.Healed, r.Erased, r.Removed, bytes, trips,
 		}
 		if err := a.result(x, "%s  %s", short.of(r.ID), syncedText(&r)); err != nil && failed == nil {
 			failed = err
 		}
 	}
-	total, err := replica.Sync(ctx, replica.NewFolder(s), peer, o)
+	total, err := replica.Sync(ctx, replica.NewFolder(s), c.peer, o)
+	bar.Clear()
 	if err == nil {
-		err = failed
+		err = errors.Join(failed, a.remember(ctx, s, c))
 	}
 	if err != nil {
 		return err
 	}
 	summary := syncSummary{Record: "summary", Contexts: total.Contexts, Messages: total.Messages, Unconfirmed: total.Unconfirmed}
-	if client != nil {
-		summary.Bytes, summary.Trips = client.Bytes, client.Trips
-	}
-	if a.json {
+	summary.Bytes, summary.Trips = all.since()
+	switch {
+	case quiet && total == (replica.Total{}):
+	case a.json:
 		if err := a.result(summary, ""); err != nil {
 			return err
 		}
-	} else if total.Contexts == 0 && total.Failed == 0 {
+	case total.Contexts == 0 && total.Failed == 0:
 		a.note("already the same on both sides")
 	}
 	if total.Unconfirmed > 0 {
@@ -211,100 +229,23 @@ func syncedText(r *replica.Synced) string {
 	return strings.Join(parts, ", ")
 }
 
-// openPeer opens the store that --to names, and returns a function that ends the connection.
-func (a *app) openPeer(ctx context.Context, to string) (replica.Peer, func() error, error) {
-	u, err := url.Parse(to)
-	if err == nil && (u.Scheme == "http" || u.Scheme == "https") {
-		return openServer(u)
-	}
-	if err != nil || u.Scheme != "ssh" {
-		s, err := ctxdir.Init(to, a.options()...)
-		if err != nil {
-			return nil, nil, err
-		}
-		return replica.NewFolder(s), s.Close, nil
-	}
-	if u.Hostname() == "" || strings.HasPrefix(u.Hostname(), "-") {
-		return nil, nil, &ctxdir.Error{Op: "connect", Path: to, Err: fmt.Errorf("%w: the host is missing", ctxdir.ErrInvalid)}
-	}
-	host := u.Hostname()
-	if u.User != nil {
-		host = u.User.Username() + "@" + host
-	}
-	var args []string
-	if p := u.Port(); p != "" {
-		args = append(args, "-p", p)
-	}
-	args = append(args, "--", host, "ctxtool --store "+quoted(u.Path)+" peer")
-	program := a.env("CTXDIR_SSH")
-	if program == "" {
-		program = "ssh"
-	}
-	cmd := exec.CommandContext(ctx, program, args...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		return nil, nil, err
-	}
-	if err := cmd.Start(); err != nil {
-		return nil, nil, err
-	}
-	return replica.NewClient(replica.NewPipe(out, in), uuid.Nil), func() error {
-		_ = in.Close()
-		return cmd.Wait()
-	}, nil
+// costs are what a peer elsewhere has cost since a call.
+type costs struct {
+	client       *replica.Client
+	bytes, trips int64
 }
 
-// openServer opens the store that a server shows at a URL: the fragment is the token, alone or after "token=".
-func openServer(u *url.URL) (replica.Peer, func() error, error) {
-	token := strings.TrimPrefix(u.Fragment, "token=")
-	if token == "" || u.Host == "" || u.User != nil || u.RawQuery != "" {
-		err := fmt.Errorf("%w: expected a URL with a token, such as http://127.0.0.1:7433/#TOKEN", ctxdir.ErrInvalid)
-		return nil, nil, &ctxdir.Error{Op: "connect", Path: u.Redacted(), Err: err}
-	}
-	h := replica.NewHTTP(u.Scheme+"://"+u.Host+strings.TrimSuffix(u.EscapedPath(), "/")+"/v1/replica", token)
-	return replica.NewClient(h, uuid.Nil), h.Close, nil
+func (c *costs) begin(p replica.Peer) {
+	c.client, _ = p.(*replica.Client)
+	c.since()
 }
 
-// quoted quotes a text for a shell.
-func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
-
-func (a *app) peerCmd() *cobra.Command {
-	var readOnly bool
-	cmd := &cobra.Command{
-		Use:   "peer",
-		Short: "Answer another store on standard input and output",
-		Long: `Answer the calls of ctxtool sync from another machine, on standard input and output. ctxtool sync
-runs this command by ssh.`,
-		Example:     `  ctxtool peer --read-only < /dev/null`,
-		Annotations: exits("", ofStores...),
-		Args:        between(0, 0),
-		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withStore(cmd.Context(), func(s *ctxdir.Store) error {
-				return replica.ServePipe(cmd.Context(), replica.NewFolder(s), replica.Limits{ReadOnly: readOnly}, a.stdin, answers{a.out})
-			})
-		},
+// since returns what the peer has cost since the last call.
+func (c *costs) since() (bytes, trips int64) {
+	if c.client == nil {
+		return 0, 0
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse every change")
-	return cmd
-}
-
-// answers is the output of peer: the other end waits for each answer.
-type answers struct {
-	out interface {
-		io.Writer
-		Flush() error
-	}
-}
-
-func (w answers) Write(b []byte) (int, error) {
-	n, err := w.out.Write(b)
-	if err == nil {
-		err = w.out.Flush()
-	}
-	return n, err
+	bytes, trips = c.client.Bytes-c.bytes, c.client.Trips-c.trips
+	c.bytes, c.trips = c.client.Bytes, c.client.Trips
+	return bytes, trips
 }

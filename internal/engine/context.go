@@ -72,7 +72,7 @@ func (s *Store) Begin(m *Metadata, hold func() error) error {
 	}
 	m.Lines, m.Branches, m.Removed = nil, nil, nil
 	m.CreatedAt, m.Revision = past(m.CreatedAt, now), 1
-	m.UpdatedAt = now
+	m.UpdatedAt = past(m.UpdatedAt, now)
 	m.ActiveBranch = MainBranch
 	line, err := uuid.NewV7()
 	if err != nil {

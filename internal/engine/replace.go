@@ -91,8 +91,12 @@ func (tx *Tx) storeAgain(name string, at Place, d *PendingMessage, why error) er
 	if err != nil {
 		return err
 	}
+	storedAt := d.versionTime(&at.Entry)
+	if d.storedAt.Equal(at.Entry.StoredAt()) { // the same version, from another store
+		storedAt = d.storedAt
+	}
 	tx.supersede(at, nil, &message.Envelope{
-		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, StoredAt: d.versionTime(&at.Entry), Branch: name,
+		ID: d.ID, Line: at.Span.Line, Position: at.Entry.Position, Prev: prev, StoredAt: storedAt, Branch: name,
 		Role: d.Role, Type: d.Type, CreatedAt: d.CreatedAt, OriginID: d.OriginID, CopyOf: d.CopyOf, Repeats: d.Repeats, Source: d.Source,
 		Body: d.Stored, Payloads: d.Refs, References: d.kept(nil),
 	}, d)

@@ -65,8 +65,10 @@ type Settings struct {
 
 // Remote is another store.
 type Remote struct {
-	Name string `json:"name"`
-	Peer string `json:"peer"` // where it is
+	Name  string            `json:"name"`
+	Peer  string            `json:"peer"`            // where it is
+	Store uuid.UUID         `json:"store,omitzero"`  // its id, once it was reached
+	Map   map[string]string `json:"paths,omitempty"` // what paths of its machine are on this one
 }
 
 // Grace returns the grace period of removed data, 0 for the default.
