@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// hostName returns the name of this machine, without the domain, in characters that every name of a branch can have.
-func hostName() string {
-	name, err := os.Hostname()
-	if err != nil {
-		name = ""
+// hostName returns the name of a machine, this one if it is empty: without the domain, in characters that every name of a branch
+// can have.
+func hostName(name string) string {
+	if name == "" {
+		name, _ = os.Hostname()
 	}
 	name, _, _ = strings.Cut(name, ".")
 	name = strings.Map(func(r rune) rune {

@@ -22,7 +22,7 @@ type Synced struct {
 	ID       uuid.UUID
 	Pushed   int64    // messages
 	Pulled   int64    // messages
-	Branches int      // created, renamed, moved or removed, on either side
+	Branches int      // that were created, renamed, moved or removed, on either side; without diverged ones
 	Diverged []string // the branches that keep local messages where both sides went on
 	Healed   int64    // messages that one side had lost
 	Erased   int64    // messages, on either side

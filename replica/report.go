@@ -18,6 +18,7 @@ func (p *plan) isComplete(push, pull bool) bool {
 // report counts what a plan does.
 func (p *plan) report() Synced {
 	r := Synced{ID: p.id, Diverged: p.diverged, Removed: p.remove != nil}
+	branches := map[string]bool{}
 	for _, to := range []*side{&p.local, &p.remote} {
 		r.Erased += int64(len(to.erase))
 		for _, t := range to.steps {
@@ -31,9 +32,21 @@ func (p *plan) report() Synced {
 				}
 			case OpMetadata:
 				r.meta = true
+			case OpRename:
+				branches[t.op.To] = true
 			default:
-				r.Branches++
+				branches[t.op.Branch] = true
 			}
+		}
+	}
+	for _, x := range p.pairs {
+		if branches[x.name] && x.diverged == "" && !slices.Contains(p.diverged, x.name) {
+			r.Branches++
+		}
+	}
+	for _, s := range slices.Concat(p.local.last, p.remote.last) { // those that were removed have no pair any more
+		if s.op.Kind == OpRemove {
+			r.Branches++
 		}
 	}
 	if p.copiedHere {

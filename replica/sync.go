@@ -38,9 +38,7 @@ func Sync(ctx context.Context, local *Folder, remote Peer, o Options) (Total, er
 	if o.Heal {
 		o.Push, o.Pull = false, true
 	}
-	if o.Host == "" {
-		o.Host = hostName()
-	}
+	o.Host = hostName(o.Host)
 	peer, err := remote.Store(ctx)
 	if err != nil {
 		return Total{}, err

@@ -26,14 +26,11 @@ func branchRow(b ctxdir.BranchInfo) branchRecord {
 func (a *app) printBranches(branches []ctxdir.BranchInfo) error {
 	t := term.Table{Head: []string{"", "BRANCH", "MESSAGES", "SIZE", "FROM"}, Right: []int{2, 3}, Shrink: []int{4, 1}, Names: []int{1, 4}}
 	for _, b := range branches {
-		mark, from := "", ""
+		mark := ""
 		if b.Active {
 			mark = "*"
 		}
-		if b.Parent != "" {
-			from = forkPoint(b)
-		}
-		t.Add(branchRow(b), mark, b.Name, plain.Number(b.Messages), plain.Size(b.Bytes), from)
+		t.Add(branchRow(b), mark, b.Name, plain.Number(b.Messages), plain.Size(b.Bytes), beginning(b))
 		if b.Active {
 			t.Style(0, term.BoldGreen)
 			t.Style(1, term.BoldGreen)
@@ -49,6 +46,17 @@ func forkPoint(b ctxdir.BranchInfo) string {
 		parent = "line …" + endOf(id)
 	}
 	return fmt.Sprintf("%s at %s", parent, plain.Number(b.Base))
+}
+
+// beginning says up to where a branch is the same as its parent, or as an earlier branch if no branch has that line any more.
+func beginning(b ctxdir.BranchInfo) string {
+	if _, err := uuid.Parse(b.Parent); err == nil {
+		b.Parent, b.Base = b.From, b.Shared
+	}
+	if b.Parent == "" {
+		return ""
+	}
+	return forkPoint(b)
 }
 
 // ofConversation returns the branches without a kind.

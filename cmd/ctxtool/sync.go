@@ -51,7 +51,7 @@ through all of these names, and passes over those that it cannot reach. Without 
 all contexts together.
 
 Where both sides went on in a branch, the messages of PEER keep the name, and those of this store
-move to the branch NAME~HOST. An erased message is erased on both sides. A removed context moves to
+move to the branch NAME~HOST ($CTXDIR_HOST names this machine differently). An erased message is erased on both sides. A removed context moves to
 the trash of the other side, unless it changed there.
 
 With --watch, sync goes on whenever something changes, until Ctrl-C. It looks at a store on another
@@ -77,6 +77,7 @@ machine every two seconds.`,
 					}
 					o.Contexts = append(o.Contexts, id)
 				}
+				o.Host = a.env("CTXDIR_HOST")
 				remotes, err := remotesOf(s, to)
 				if err != nil {
 					return err
@@ -214,7 +215,9 @@ func syncedText(r *replica.Synced) string {
 	}
 	add(r.Pushed, "%d pushed")
 	add(r.Pulled, "%d pulled")
-	add(int64(r.Branches), "%d changes of branches")
+	if r.Branches > 0 {
+		parts = append(parts, plain.Count(r.Branches, "branch")+" changed")
+	}
 	add(r.Healed, "%d restored")
 	add(r.Erased, "%d erased")
 	if r.Removed {

@@ -22,6 +22,7 @@ func TestSyncHistories(t *testing.T) {
 	if _, err := exec.LookPath("sh"); err != nil {
 		t.Skip("there is no sh")
 	}
+	t.Parallel()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "shell")
 	if err := os.WriteFile(program, []byte(shell), 0o700); err != nil {

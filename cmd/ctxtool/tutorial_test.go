@@ -81,6 +81,13 @@ func readSteps(t *testing.T) (steps []*step) {
 	return steps
 }
 
+// otherMachine is ssh to a machine whose home folder is a folder here.
+const otherMachine = `#!/bin/sh
+[ "$1" != -- ] || shift
+shift
+cd "$HOME/desk" && exec sh -c "$(echo "$*" | sed "s,/home/ada,$PWD,g")"
+`
+
 // TestTutorial runs every command of the tutorial, in order, and compares what it shows. Ids may be others, but the
 // same ones in the same places; sizes and times may be others; "…" stands for anything. The one block of language sh
 // installs what is tested here.
@@ -111,7 +118,14 @@ func TestTutorial(t *testing.T) {
 			e.Setenv("TZ", "UTC")
 			e.Setenv("LC_ALL", "C")
 			e.Setenv("GORACE", "atexit_sleep_ms=0")
-			return nil
+			e.Setenv("CTXDIR_HOST", "laptop")
+			bin := filepath.Join(e.WorkDir, "bin")
+			e.Setenv("PATH", bin+string(filepath.ListSeparator)+e.Getenv("PATH"))
+			err := os.MkdirAll(filepath.Join(e.WorkDir, "desk"), 0o700)
+			if err == nil {
+				err = os.Mkdir(bin, 0o700)
+			}
+			return errors.Join(err, os.WriteFile(filepath.Join(bin, "ssh"), []byte(otherMachine), 0o700))
 		},
 		Cmds: map[string]func(ts *testscript.TestScript, neg bool, args []string){"step": r.step},
 	})

@@ -1,6 +1,6 @@
 // Replica measures how two stores are brought together, beside cp, rsync and git with the same data in the same run.
 //
-//	go run ./cmd/replica [-out FILE] [-dir FOLDER] [-quick] [-data FOLDER]
+//	go run ./cmd/replica [-out FILE] [-dir FOLDER] [-rounds N] [-quick] [-data FOLDER]
 package main
 
 import (
@@ -38,10 +38,11 @@ func main() {
 	}
 	out := flag.String("out", "", "write to this `FILE`")
 	dir := flag.String("dir", "", "make stores in this `FOLDER`")
+	rounds := flag.Int("rounds", 3, "of first copies")
 	quick := flag.Bool("quick", false, "only show that everything works")
 	data := flag.String("data", "../testdata", "sample messages from the conversations in this `FOLDER`")
 	flag.Parse()
-	o := options{dir: *dir, rounds: 5, long: 20_000, contexts: 1000, copied: 100_000, most: 1_000_000}
+	o := options{dir: *dir, rounds: *rounds, long: 20_000, contexts: 1000, copied: 100_000, most: 1_000_000}
 	if *quick {
 		o.rounds, o.long, o.contexts, o.copied, o.most = 1, 500, 40, 2000, 2000
 	}
