@@ -169,6 +169,10 @@ func (s *Store) Trash(ctx context.Context, contexts ...uuid.UUID) iter.Seq2[Tras
 	return each(trash.List(ctx, s.e, contexts...), trashItem)
 }
 
+// Purged returns the contexts that were removed for good, and when: see [Store.Purge] and [Store.Collect]. A context that was
+// created again since then is among them.
+func (s *Store) Purged() (map[uuid.UUID]time.Time, error) { return trash.Purged(s.e) }
+
 // ResolveItem returns the trash item that ref names: what named the thing before its removal, the full id of the item,
 // or a unique part of that id. For a context, the former name is all that [Store.Resolve] takes; for a branch, it is its
 // name. A former name precedes a part of an item's id. ResolveItem fails with [ErrNotExist], with [ErrInvalid] for an

@@ -1,44 +1,60 @@
 package export
 
 import (
+	"bytes"
 	"encoding/json"
+	"slices"
 
-	"github.com/ctxdir/ctxdir/internal/object"
+	"github.com/ctxdir/ctxdir/internal/record"
+	"github.com/go-json-experiment/json/jsontext"
 )
 
 // here gives a record of a session the folder that it has on this machine: Claude Code and Codex look for the sessions of a
 // folder. Nothing else changes.
-func (x *writer) here(record json.RawMessage) json.RawMessage {
-	if x.o.Here == nil || x.o.Format != ClaudeCode && x.o.Format != Codex {
-		return record
+func (x *writer) here(body json.RawMessage) json.RawMessage {
+	switch {
+	case x.o.Here == nil:
+	case x.o.Format == ClaudeCode:
+		return replaceText(body, x.o.Here, "cwd")
+	case x.o.Format == Codex:
+		return replaceText(body, x.o.Here, "payload", "cwd")
 	}
-	var o object.Object
-	if o.Parse(record) != nil {
-		return record
-	}
-	if x.o.Format == ClaudeCode {
-		return x.moved(record, &o)
-	}
-	var payload object.Object
-	if v := o.Get("payload"); v == nil || payload.Parse(v) != nil {
-		return record
-	}
-	was := o.Get("payload")
-	now := x.moved(was, &payload)
-	if len(now) == len(was) && &now[0] == &was[0] {
-		return record
-	}
-	o.Set("payload", now)
-	return o.Raw()
+	return body
 }
 
-// moved returns a record whose member cwd is on this machine: the same bytes if it is already.
-func (x *writer) moved(record json.RawMessage, o *object.Object) json.RawMessage {
-	was := o.Text("cwd")
-	now := x.o.Here(was)
-	if was == "" || now == was {
-		return record
+// replaceText replaces the text at a path of members of an object by what f returns for it. All other bytes stay.
+func replaceText(b json.RawMessage, f func(string) string, path ...string) json.RawMessage {
+	d := jsontext.NewDecoder(bytes.NewReader(b), jsontext.AllowDuplicateNames(true), jsontext.AllowInvalidUTF8(true))
+	if t, err := d.ReadToken(); err != nil || t.Kind() != '{' {
+		return b
 	}
-	o.SetText("cwd", now)
-	return o.Raw()
+	for {
+		name, err := d.ReadToken()
+		if err != nil || name.Kind() != '"' {
+			return b
+		}
+		if name.String() != path[0] || len(path) > 1 && d.PeekKind() != '{' {
+			if d.SkipValue() != nil {
+				return b
+			}
+			continue
+		}
+		if path = path[1:]; len(path) > 0 {
+			if _, err := d.ReadToken(); err != nil {
+				return b
+			}
+			continue
+		}
+		v, err := d.ReadValue()
+		var was string
+		if err != nil || json.Unmarshal(v, &was) != nil {
+			return b
+		}
+		now := f(was)
+		if now == was {
+			return b
+		}
+		end := int(d.InputOffset())
+		return slices.Concat(b[:end-len(v)], record.Encode(now), b[end:])
+	}
 }

@@ -10,8 +10,9 @@ import (
 // host's.
 func RepositoryName(address string) string {
 	host, path := "", ""
-	if u, err := url.Parse(address); err == nil && u.Host != "" {
-		if u.Scheme == "file" {
+	if strings.Contains(address, "://") {
+		u, err := url.Parse(address)
+		if err != nil {
 			return ""
 		}
 		host, path = u.Hostname(), u.Path

@@ -96,7 +96,7 @@ func (f *Folder) commitEdits(ctx context.Context, all []ctxdir.Summary) error {
 	return nil // heads say what cannot be read
 }
 
-// removed says which contexts are in the trash.
+// removed says which contexts are in the trash, or were removed for good.
 func (f *Folder) removed(ctx context.Context, ids []uuid.UUID) ([]bool, error) {
 	there := map[uuid.UUID]bool{}
 	for item, err := range f.s.Trash(ctx) {
@@ -107,9 +107,14 @@ func (f *Folder) removed(ctx context.Context, ids []uuid.UUID) ([]bool, error) {
 			there[item.Context] = true
 		}
 	}
+	purged, err := f.s.Purged()
+	if err != nil {
+		return nil, err
+	}
 	removed := make([]bool, len(ids))
 	for i, id := range ids {
-		removed[i] = there[id]
+		_, gone := purged[id]
+		removed[i] = gone || there[id]
 	}
 	return removed, nil
 }

@@ -160,7 +160,8 @@ func TestKilled(t *testing.T) {
 				}
 			}
 		}
-		side, gone := round%3, false
+		side := round % 3
+		var gone bool
 		if side < 2 { // the peer
 			gone = killPeer(all[side], paths[1-side], 1+r.IntN(6))
 		} else {

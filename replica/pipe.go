@@ -79,6 +79,7 @@ func expectHello(r io.Reader) error {
 // ServePipe answers the calls that come over a connection, until it ends.
 func ServePipe(ctx context.Context, f *Folder, l Limits, r io.Reader, w io.Writer) error {
 	in, out := bufio.NewReaderSize(r, maxPiece), bufio.NewWriterSize(w, maxPiece)
+	limited := l.reader()
 	if err := expectHello(in); err != nil {
 		if errors.Is(err, io.EOF) {
 			return nil
@@ -92,7 +93,8 @@ func ServePipe(ctx context.Context, f *Folder, l Limits, r io.Reader, w io.Write
 			return err
 		}
 		request, answer := &pieces{r: in}, &pieceWriter{w: out}
-		if err := Serve(ctx, f, l, request, answer); err != nil {
+		limited.R = request
+		if err := serveSome(ctx, f, l, limited, answer); err != nil {
 			return err
 		}
 		// A refused request may not have been read to its end.

@@ -11,18 +11,29 @@ import (
 	"github.com/google/uuid"
 )
 
-// Limits bound what one session of a peer may store here.
+// Limits bound what one session of a peer may store here: a connection of a pipe, or a request over HTTP.
 type Limits struct {
-	Bytes    int64 // of payloads and messages of one call; 0 for 16 GiB
+	Bytes    int64 // that the peer may send; 0 for 16 GiB
 	ReadOnly bool  // refuse every change
 }
 
 // Serve answers one call of a [Client].
 func Serve(ctx context.Context, f *Folder, l Limits, request io.Reader, answer io.Writer) error {
+	limited := l.reader()
+	limited.R = request
+	return serveSome(ctx, f, l, limited, answer)
+}
+
+// reader returns a reader of as many bytes as a session may send.
+func (l *Limits) reader() *io.LimitedReader {
 	if l.Bytes == 0 {
 		l.Bytes = 16 << 30
 	}
-	limited := &io.LimitedReader{R: request, N: l.Bytes}
+	return &io.LimitedReader{N: l.Bytes}
+}
+
+// serveSome answers a call within a session.
+func serveSome(ctx context.Context, f *Folder, l Limits, limited *io.LimitedReader, answer io.Writer) error {
 	d, e := newDecoder(limited), newEncoder(answer)
 	var op [1]byte
 	d.full(op[:])
@@ -31,7 +42,7 @@ func Serve(ctx context.Context, f *Folder, l Limits, request io.Reader, answer i
 		err = serve(ctx, f, l, call(op[0]), d, e)
 	}
 	if limited.N == 0 {
-		err = errors.Join(err, fmt.Errorf("%w: the call has more than %d bytes", ctxdir.ErrTooLarge, l.Bytes))
+		err = errors.Join(err, fmt.Errorf("%w: the peer sent more than %d bytes", ctxdir.ErrTooLarge, l.Bytes))
 	}
 	if err != nil {
 		e.error(err) // only before the answer begins: see serve

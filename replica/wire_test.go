@@ -64,6 +64,16 @@ func TestPipe(t *testing.T) {
 		t.Errorf("a removal: %+v", got)
 	}
 	same(t, a, b)
+	for i, d := range []*device{a, b} { // what is gone for good does not come back either
+		if _, err := d.s.Remove(t.Context(), ids[6+i]); err != nil {
+			t.Fatal(err)
+		}
+		must[[]ctxdir.TrashItem](t)(d.s.Purge(t.Context(), ctxdir.PurgeOptions{All: true}))
+	}
+	if got := a.sync(c, Options{}); len(got) != 2 || !got[0].Removed || !got[1].Removed {
+		t.Errorf("two purges: %+v", got)
+	}
+	same(t, a, b)
 }
 
 // TestReadOnly: a peer that refuses changes says so, and stays as it is.
@@ -75,6 +85,25 @@ func TestReadOnly(t *testing.T) {
 	if !errors.Is(err, ctxdir.ErrReadOnly) || len(b.shown()) > 0 {
 		t.Errorf("%v, %v", err, b.shown())
 	}
+}
+
+// TestSessionLimit: a session stores no more than its limit, in all its calls together.
+func TestSessionLimit(t *testing.T) {
+	a, b := newDevice(t, "ada"), newDevice(t, "bob")
+	id := a.create(ctxdir.Metadata{})
+	c := overPipe(t, b, Limits{Bytes: 40_000})
+	for range 6 {
+		a.append(id, "main", strings.Repeat("a long text ", 700))
+		if _, err := Sync(t.Context(), a.f, c, Options{}); errors.Is(err, ctxdir.ErrTooLarge) {
+			if n := len(b.shown()); n == 0 || c.Bytes < 30_000 {
+				t.Errorf("refused after %d bytes, with %d lines there", c.Bytes, n)
+			}
+			return
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Error("nothing was refused")
 }
 
 // TestValues: a value of the protocol is the same after it was sent, and each cut of it is an error.

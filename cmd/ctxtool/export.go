@@ -76,21 +76,7 @@ Without --branch, an imported session of Claude Code is written with all its bra
 				}
 				o.Here = set.Here
 				return a.inContext(cmd.Context(), s, args[0], func(c *ctxdir.Context) error {
-					b, err := branchOf(c, branch)
-					if err != nil {
-						return err
-					}
-					if branch == "" && c.Metadata().Labels["tool"] == string(importer.ClaudeCode) && o.Format == export.ClaudeCode {
-						b = nil // all of them
-					}
-					bar := a.newProgress("Exporting")
-					if path == "" || path == "-" {
-						if a.out.OnTerminal() {
-							bar = nil // it would mix with the messages
-						}
-						return a.export(cmd.Context(), c, b, o, a.out, bar)
-					}
-					return writeFile(path, func(w io.Writer) error { return a.export(cmd.Context(), c, b, o, w, bar) })
+					return a.exportTo(cmd.Context(), c, branch, path, o)
 				})
 			}, ctxdir.Options{ReadOnly: true, MemoryLimit: maxParsedBody})
 		},
@@ -104,6 +90,26 @@ Without --branch, an imported session of Claude Code is written with all its bra
 	cmd.Flags().StringVarP(&path, "output", "o", "", "write to `FILE`; it appears when it is complete")
 	_ = cmd.RegisterFlagCompletionFunc("format", cobra.FixedCompletions(exportFormats, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
+}
+
+// exportTo writes a branch to a file, or to standard output if path is empty or "-". Without a name, that is the active branch, or
+// all branches of a session of Claude Code in the form of this tool.
+func (a *app) exportTo(ctx context.Context, c *ctxdir.Context, branch, path string, o export.Options) error {
+	b, err := branchOf(c, branch)
+	if err != nil {
+		return err
+	}
+	if branch == "" && c.Metadata().Labels["tool"] == string(importer.ClaudeCode) && o.Format == export.ClaudeCode {
+		b = nil // all of them
+	}
+	bar := a.newProgress("Exporting")
+	if path == "" || path == "-" {
+		if a.out.OnTerminal() {
+			bar = nil // it would mix with the messages
+		}
+		return a.export(ctx, c, b, o, a.out, bar)
+	}
+	return writeFile(path, func(w io.Writer) error { return a.export(ctx, c, b, o, w, bar) })
 }
 
 // export writes a branch, or all of them if b is nil.

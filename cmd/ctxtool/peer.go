@@ -141,7 +141,7 @@ func (c *connection) openServer(u *url.URL) error {
 func quoted(s string) string { return "'" + strings.ReplaceAll(s, "'", `'\''`) + "'" }
 
 func (a *app) peerCmd() *cobra.Command {
-	var readOnly bool
+	var l replica.Limits
 	cmd := &cobra.Command{
 		Use:   "peer",
 		Short: "Answer another store on standard input and output",
@@ -152,9 +152,12 @@ runs this command by ssh. A missing store is created, unless --read-only is give
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			serve := func(s *ctxdir.Store) error {
-				return replica.ServePipe(cmd.Context(), replica.NewFolder(s), replica.Limits{ReadOnly: readOnly}, a.stdin, answers{a.out})
+				return replica.ServePipe(cmd.Context(), replica.NewFolder(s), l, a.stdin, answers{a.out})
 			}
-			if readOnly {
+			if l.Bytes < 0 {
+				return usage(cmd, "--max-bytes must not be negative")
+			}
+			if l.ReadOnly {
 				return a.withStore(cmd.Context(), serve)
 			}
 			path, err := a.storePath()
@@ -168,7 +171,8 @@ runs this command by ssh. A missing store is created, unless --read-only is give
 			return a.closeStore(cmd.Context(), s, serve(s))
 		},
 	}
-	cmd.Flags().BoolVar(&readOnly, "read-only", false, "refuse every change")
+	cmd.Flags().Int64Var(&l.Bytes, "max-bytes", 0, "take at most `N` bytes; 0 for 16 GiB")
+	cmd.Flags().BoolVar(&l.ReadOnly, "read-only", false, "refuse every change")
 	return cmd
 }
 

@@ -36,7 +36,7 @@ keeps its position. repair commits messages that were edited by hand. It leaves 
 files that were added by hand, unless --adopt is given. Without CONTEXT, repair every context of
 the store. A second run changes nothing. --from first takes messages that are damaged or lost from
 another store: see ctxtool sync.`,
-		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f\n  ctxtool repair --from ~/copy",
+		Example:           "  ctxtool repair --dry-run\n  ctxtool repair 7c2f\n  ctxtool sync --to ~/copy\n  ctxtool repair --from ~/copy",
 		Annotations:       exits("some problems remain", ofStores...),
 		Args:              between(0, -1),
 		ValidArgsFunction: a.completeContexts(-1),

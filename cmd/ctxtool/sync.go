@@ -51,8 +51,9 @@ through all of these names, and passes over those that it cannot reach. Without 
 all contexts together.
 
 Where both sides went on in a branch, the messages of PEER keep the name, and those of this store
-move to the branch NAME~HOST ($CTXDIR_HOST names this machine differently). An erased message is erased on both sides. A removed context moves to
-the trash of the other side, unless it changed there.
+move to the branch NAME~HOST ($CTXDIR_HOST gives this machine another name). An erased message is
+erased on both sides. A removed context moves to the trash of the other side, unless it changed
+there.
 
 With --watch, sync goes on whenever something changes, until Ctrl-C. It looks at a store on another
 machine every two seconds.`,

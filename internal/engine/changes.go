@@ -11,6 +11,9 @@ import (
 // cache of lists, for which see package listing.
 const ChangesFile = "summaries.changes"
 
+// PurgedFile is the file of a store with the contexts that were removed for good, one per line: see docs/APPLICATIONS.md.
+const PurgedFile = "purged.jsonl"
+
 // MaxChanges bounds ChangesFile. The next writer removes a larger one, and every list then examines all files once.
 const MaxChanges = 1 << 20
 

@@ -199,9 +199,9 @@ func (s *copySearch) isOwn(p string) own {
 
 func (s *copySearch) isOwnInStore(name string, id uuid.UUID, isContext bool) own {
 	switch name {
-	case ctxfolder.Trash, ctxfolder.Locks, ctxfolder.Staging, "blobs", engine.DerivedFolder, ".git":
+	case ctxfolder.Trash, ctxfolder.Locks, ctxfolder.Staging, "blobs", engine.DerivedFolder, "replicas", ".git":
 		return ownTree
-	case engine.StoreFile, listing.SummariesFile, engine.ChangesFile, "collected.jsonl", ".gitignore":
+	case engine.StoreFile, listing.SummariesFile, engine.ChangesFile, engine.PurgedFile, "collected.jsonl", ".gitignore":
 		return ownEntry
 	}
 	if isContext {

@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"syscall"
 	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -239,9 +240,9 @@ func (x *removal) purgeItem(ctx context.Context, t *trashItem, dryRun bool) erro
 
 // purgeContext purges a context in the store's trash.
 //
-// Crash order: the summaries lose the context first. erasing.json in the item names the payloads and is durable before
-// the item is removed. It goes when the payloads are gone. If it cannot be written, since the disk is full, a sweep finds
-// the payloads.
+// Crash order: the summaries lose the context first, and [engine.PurgedFile] has it before it is gone. erasing.json in the item
+// names the payloads and is durable before the item is removed. It goes when the payloads are gone. If it cannot be written,
+// since the disk is full, a sweep finds the payloads.
 func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) error {
 	if !x.trashes[uuid.Nil] { // once
 		if err := listing.Forget(x.s); err != nil {
@@ -249,6 +250,9 @@ func (x *removal) purgeContext(ctx context.Context, t *ctxfolder.TrashEntry) err
 		}
 	}
 	x.trashes[uuid.Nil] = true
+	if err := notePurged(x.s, t.Item.Context); err != nil && !errors.Is(err, syscall.ENOSPC) {
+		return err
+	}
 	item, err := x.s.FS.Sub(t.Path)
 	if err != nil {
 		return err
