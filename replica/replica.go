@@ -198,4 +198,4 @@ type BranchMeta struct {
 }
 
 // chunk is the size of messages that are in memory at once, in bytes.
-const chunk = 4 << 20
+const chunk = 1 << 20

@@ -8,6 +8,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
+	"golang.org/x/sync/errgroup"
 )
 
 // batch is how many contexts are compared at once.
@@ -133,9 +134,9 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		case p.createR && s.there[id].Removed:
 			p.removed = &p.local
 		}
-		p.err = s.copyWhole(ctx, p)
 		plans = append(plans, p)
 	}
+	s.copyMissing(ctx, plans)
 	if err := compare(ctx, s.local, s.remote, plans); err != nil {
 		return nil, err
 	}
@@ -157,6 +158,22 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 
 // unknown is the commit of a context that has changed meanwhile.
 const unknown = "?"
+
+// copies is how many contexts are copied at once: mostly they wait for the disk.
+const copies = 8
+
+// copyMissing copies the contexts that one of two stores on this machine lacks.
+func (s *session) copyMissing(ctx context.Context, plans []*plan) {
+	var all errgroup.Group
+	all.SetLimit(copies)
+	for _, p := range plans {
+		all.Go(func() error {
+			p.err = s.copyWhole(ctx, p)
+			return nil
+		})
+	}
+	_ = all.Wait() // each has its own error
+}
 
 // copyWhole copies a context that one of two stores on this machine lacks, with its segments as they are.
 func (s *session) copyWhole(ctx context.Context, p *plan) error {

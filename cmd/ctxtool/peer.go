@@ -8,6 +8,7 @@ import (
 	"net/url"
 	"os"
 	"os/exec"
+	"runtime/debug"
 	"slices"
 	"strings"
 
@@ -151,6 +152,7 @@ runs this command by ssh. A missing store is created, unless --read-only is give
 		Annotations: exits("", ofStores...),
 		Args:        between(0, 0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
+			saveMemory()
 			serve := func(s *ctxdir.Store) error {
 				return replica.ServePipe(cmd.Context(), replica.NewFolder(s), l, a.stdin, answers{a.out})
 			}
@@ -175,6 +177,9 @@ runs this command by ssh. A missing store is created, unless --read-only is give
 	cmd.Flags().BoolVar(&l.ReadOnly, "read-only", false, "refuse every change")
 	return cmd
 }
+
+// saveMemory makes this process collect garbage more often: what a first copy reads and writes is garbage soon.
+func saveMemory() { debug.SetGCPercent(50) }
 
 // answers is the output of peer: the other end waits for each answer.
 type answers struct {

@@ -78,6 +78,7 @@ machine every two seconds.`,
 					}
 					o.Contexts = append(o.Contexts, id)
 				}
+				saveMemory()
 				o.Host = a.env("CTXDIR_HOST")
 				remotes, err := remotesOf(s, to)
 				if err != nil {

@@ -66,7 +66,7 @@ func first(ctx context.Context, o options) ([]row, error) {
 			goal, met = "≤ 0.2 ×", ratio <= 0.2
 		}
 		rows = append(rows, row{
-			fmt.Sprintf("first copy of %d messages, beside %s", o.copied, l.name), goal,
+			fmt.Sprintf("first copy of %s messages, beside %s", plain(o.copied), l.name), goal,
 			fmt.Sprintf("%.2f × (%v, %v)", ratio, rounded(ours), rounded(theirs)), met,
 		})
 	}

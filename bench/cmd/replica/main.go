@@ -1,18 +1,21 @@
 // Replica measures how two stores are brought together, beside cp, rsync and git with the same data in the same run.
 //
-//	go run ./cmd/replica [-out FILE] [-dir FOLDER] [-rounds N] [-quick] [-data FOLDER]
+//	go run ./cmd/replica [-out FILE] [-dir FOLDER] [-rounds N] [-rows REGEXP] [-quick] [-data FOLDER]
 package main
 
 import (
 	"bytes"
 	"context"
+	"errors"
 	"flag"
 	"fmt"
 	"io"
 	"os"
+	"regexp"
 	"time"
 
 	"github.com/ctxdir/ctxdir/bench/corpus"
+	"github.com/ctxdir/ctxdir/replica"
 )
 
 // row is a figure of the report.
@@ -40,39 +43,54 @@ func main() {
 	dir := flag.String("dir", "", "make stores in this `FOLDER`")
 	rounds := flag.Int("rounds", 3, "of first copies")
 	quick := flag.Bool("quick", false, "only show that everything works")
+	rows := flag.String("rows", ".", "measure only what matches `REGEXP`: long, many, link, first, memory")
 	data := flag.String("data", "../testdata", "sample messages from the conversations in this `FOLDER`")
 	flag.Parse()
 	o := options{dir: *dir, rounds: *rounds, long: 20_000, contexts: 1000, copied: 100_000, most: 1_000_000}
 	if *quick {
 		o.rounds, o.long, o.contexts, o.copied, o.most = 1, 500, 40, 2000, 2000
 	}
-	var report bytes.Buffer
-	all, err := corpus.Load(*data)
-	if err == nil {
-		o.corpus = all
-		err = run(context.Background(), &report, o)
-	}
-	if err == nil && *out != "" {
-		err = os.WriteFile(*out, report.Bytes(), 0o600)
-	} else if err == nil {
-		_, err = os.Stdout.Write(report.Bytes())
-	}
+	err := report(o, *data, *rows, *out)
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "replica:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context, out io.Writer, o options) error {
-	dir, err := os.MkdirTemp(o.dir, "replica-")
+// report writes the report before it removes the stores, which takes a while.
+func report(o options, data, rows, out string) (err error) {
+	which, err := regexp.Compile(rows)
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(dir)
-	o.dir = dir
+	if o.corpus, err = corpus.Load(data); err != nil {
+		return err
+	}
+	if o.dir, err = os.MkdirTemp(o.dir, "replica-"); err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, os.RemoveAll(o.dir)) }()
+	var text bytes.Buffer
+	if err := run(context.Background(), &text, o, which); err != nil {
+		return err
+	}
+	if out != "" {
+		return os.WriteFile(out, text.Bytes(), 0o600)
+	}
+	_, err = os.Stdout.Write(text.Bytes())
+	return err
+}
+
+func run(ctx context.Context, out io.Writer, o options, which *regexp.Regexp) error {
 	var rows []row
-	for _, measure := range []func(context.Context, options) ([]row, error){long, many, link, first, memory} {
-		some, err := measure(ctx, o)
+	for _, m := range []struct {
+		name    string
+		measure func(context.Context, options) ([]row, error)
+	}{{"long", long}, {"many", many}, {"link", link}, {"first", first}, {"memory", memory}} {
+		if !which.MatchString(m.name) {
+			continue
+		}
+		some, err := m.measure(ctx, o)
 		if err != nil {
 			return err
 		}
@@ -83,7 +101,10 @@ func run(ctx context.Context, out io.Writer, o options) error {
 	fmt.Fprint(out, "| what | goal | measured | |\n| --- | --- | --- | --- |\n")
 	for _, r := range rows {
 		verdict := "met"
-		if !r.met {
+		switch {
+		case r.goal == "":
+			verdict = ""
+		case !r.met:
 			verdict = "missed"
 		}
 		fmt.Fprintf(out, "| %s | %s | %s | %s |\n", r.what, r.goal, r.got, verdict)
@@ -97,4 +118,19 @@ func rounded(d time.Duration) time.Duration {
 		return d.Round(10 * time.Millisecond)
 	}
 	return d.Round(10 * time.Microsecond)
+}
+
+// plain is a number with commas.
+func plain(n int) string {
+	if n < 1000 {
+		return fmt.Sprint(n)
+	}
+	return fmt.Sprintf("%s,%03d", plain(n/1000), n%1000)
+}
+
+func trips(c *replica.Client) string {
+	if c.Trips == 1 {
+		return "1 trip"
+	}
+	return fmt.Sprintf("%d trips", c.Trips)
 }

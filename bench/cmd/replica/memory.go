@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime/debug"
 	"strconv"
 	"strings"
 
@@ -33,6 +34,7 @@ func isChild() bool {
 }
 
 func child(ctx context.Context, what, dir string) error {
+	debug.SetGCPercent(50) // as ctxtool does
 	s, err := ctxdir.Init(dir)
 	if err != nil {
 		return err
@@ -72,7 +74,7 @@ func memory(ctx context.Context, o options) ([]row, error) {
 			return nil, err
 		}
 		rows = append(rows, row{
-			fmt.Sprintf("memory of both sides, a context of %d messages, %s", o.most, what), "≤ 64 MiB",
+			fmt.Sprintf("memory of both sides, a context of %s messages, %s", plain(o.most), what), "≤ 64 MiB",
 			fmt.Sprintf("%.1f and %.1f MiB", mib(here), mib(there)), max(here, there) <= 64<<20,
 		})
 	}

@@ -49,8 +49,8 @@ func long(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	return []row{{
-		fmt.Sprintf("nothing new: a context of %d messages", o.long), "1 trip, ≤ 200 bytes",
-		fmt.Sprintf("%d trips, %d bytes, %v", c.Trips, c.Bytes, rounded(took)), c.Trips == 1 && c.Bytes <= 200,
+		fmt.Sprintf("nothing new: a context of %s messages", plain(o.long)), "1 trip, ≤ 200 bytes",
+		fmt.Sprintf("%s, %d bytes, %v", trips(c), c.Bytes, rounded(took)), c.Trips == 1 && c.Bytes <= 200,
 	}}, errors.Join(s.Close(), peer.Close())
 }
 
@@ -64,8 +64,8 @@ func many(ctx context.Context, o options) ([]row, error) {
 		return nil, err
 	}
 	rows := []row{{
-		fmt.Sprintf("nothing new: a store of %d contexts", o.contexts), "≤ 3 trips, ≤ 64 KiB, ≤ 100 ms",
-		fmt.Sprintf("%d trips, %d bytes, %v", c.Trips, c.Bytes, rounded(took)),
+		fmt.Sprintf("nothing new: a store of %s contexts", plain(o.contexts)), "≤ 3 trips, ≤ 64 KiB, ≤ 100 ms",
+		fmt.Sprintf("%s, %d bytes, %v", trips(c), c.Bytes, rounded(took)),
 		c.Trips <= 3 && c.Bytes <= 64<<10 && took <= 100*time.Millisecond,
 	}}
 	body, err := appendMore(ctx, s, o, 1, 1)
@@ -77,7 +77,7 @@ func many(ctx context.Context, o options) ([]row, error) {
 	}
 	return append(rows, row{
 		"one new message in it", "≤ 2 KiB beyond its body",
-		fmt.Sprintf("%d bytes beyond it, %d trips, %v", c.Bytes-body, c.Trips, rounded(took)), c.Bytes-body <= 2<<10,
+		fmt.Sprintf("%d bytes beyond it, %s, %v", c.Bytes-body, trips(c), rounded(took)), c.Bytes-body <= 2<<10,
 	}), errors.Join(s.Close(), peer.Close())
 }
 
@@ -101,7 +101,7 @@ func link(ctx context.Context, o options) ([]row, error) {
 		}
 		rows = append(rows, row{
 			"1,000 new messages in 20 contexts " + x.what + ", over a link of 50 ms", "≤ 6 trips",
-			fmt.Sprintf("%d trips, %v", c.Trips, rounded(took)), c.Trips <= 6,
+			fmt.Sprintf("%s, %v", trips(c), rounded(took)), c.Trips <= 6,
 		})
 	}
 	return rows, errors.Join(s.Close(), peer.Close())
