@@ -96,8 +96,9 @@ func run(ctx context.Context, out io.Writer, o options, which *regexp.Regexp) er
 		}
 		rows = append(rows, some...)
 	}
-	fmt.Fprintf(out, "# Bringing stores together\n\nMessages are sampled from %s. Copies are durable: each lane ends with a sync of its file "+
-		"system. Times are medians\nof %d rounds, in turns. Trips and bytes are those of the protocol, over a pipe.\n\n", o.corpus.About, o.rounds)
+	fmt.Fprintf(out, "# Bringing stores together\n\nMessages are sampled from %s. Copies are durable: each lane ends with a sync of its "+
+		"file system. Times are medians\nof %d rounds, in turns. Trips and bytes are those of the protocol, over a pipe.\n\n",
+		o.corpus.About, o.rounds)
 	fmt.Fprint(out, "| what | goal | measured | |\n| --- | --- | --- | --- |\n")
 	for _, r := range rows {
 		verdict := "met"
