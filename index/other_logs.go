@@ -58,6 +58,18 @@ func (ix *Index) otherLogs() (names []string, err error) {
 	return names, err
 }
 
+// logsBefore returns those that are older than a log of the history, such as one whose first record is damaged.
+func (ix *Index) logsBefore(o *openLog) (names []string, err error) {
+	newer, _ := journal.ParseName(o.Name())
+	all, err := ix.otherLogs()
+	for _, name := range all {
+		if n, ok := journal.ParseName(name); ok && n < newer {
+			names = append(names, name)
+		}
+	}
+	return names, err
+}
+
 // ends returns the places at which segments begin or end, or did before they were merged, and the segments that do not tell
 // theirs.
 func (x *segments) ends() (ends map[journal.Position]bool, broken []*openSegment, err error) {

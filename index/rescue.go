@@ -320,6 +320,11 @@ func (r *rescue) logs() error {
 			whole = append(whole, o.Name())
 		}
 	}
+	before, err := r.ix.logsBefore(next)
+	if err != nil {
+		return err
+	}
+	bad = append(bad, before...)
 	for _, name := range bad {
 		if err := r.Keep(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return err

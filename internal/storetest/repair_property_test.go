@@ -227,6 +227,28 @@ func TestBlankSectorsComeBack(t *testing.T) {
 	}
 }
 
+// TestLostPlaceOfALog damages the first record of a log and the state before it, so that nothing tells where the log belongs.
+func TestLostPlaceOfALog(t *testing.T) {
+	t.Parallel()
+	x := newCopies(t, t.TempDir(), []int{60, 60, 1, 1}, []int{thenSeal, thenSeal, thenNothing, thenRotate})
+	x.check(os.RemoveAll(filepath.Join(x.root, "blobs")))
+	segments, logs := x.glob("segments/*.zst"), x.glob("log-*-3.jsonl")
+	if len(segments) != 2 || len(logs) != 1 {
+		t.Fatalf("segments %v, logs %v", segments, logs)
+	}
+	x.comeBack(func() {
+		raw, err := os.ReadFile(segments[1])
+		x.check(err)
+		raw[bytes.LastIndex(raw, []byte("ctxstat1"))+16] ^= 0x80
+		x.check(os.WriteFile(segments[1], raw, 0o600))
+		raw, err = os.ReadFile(logs[0])
+		x.check(err)
+		at := bytes.IndexByte(raw, '\n') / 512 * 512
+		copy(raw[at:at+512], bytes.Repeat([]byte("\n"), 512))
+		x.check(os.WriteFile(logs[0], raw, 0o600))
+	})
+}
+
 // damageAnywhere damages a file, which keeps its time.
 func damageAnywhere(rt *rapid.T, path string) {
 	raw, err := os.ReadFile(path)
