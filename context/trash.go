@@ -161,6 +161,20 @@ func (d *Dir) Latest(now time.Time) time.Time {
 // TrashVersion saves the envelope of a replaced message, with the time at. It syncs nothing: a crash may lose the old
 // version, never the new one.
 func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at time.Time) error {
+	return d.trashVersion(line, position, envelope, at, vfs.WriteNew)
+}
+
+// TrashVersionSynced is [Dir.TrashVersion], durable when it returns: the envelope is about to be nowhere else.
+func (d *Dir) TrashVersionSynced(line uuid.UUID, position int64, envelope []byte, at time.Time) error {
+	if err := d.trashVersion(line, position, envelope, at, vfs.WriteSynced); err != nil {
+		return err
+	}
+	return errors.Join(d.FS.SyncDir(Trash), d.FS.SyncDir("."))
+}
+
+func (d *Dir) trashVersion(
+	line uuid.UUID, position int64, envelope []byte, at time.Time, write func(fsys vfs.FS, name string, b []byte) error,
+) error {
 	id, err := uuid.NewV7()
 	if err != nil {
 		return err
@@ -172,5 +186,5 @@ func (d *Dir) TrashVersion(line uuid.UUID, position int64, envelope []byte, at t
 	b := item.encode()
 	// Appending the envelope by hand preserves it byte for byte.
 	b = fmt.Appendf(b[:len(b)-1], `,"envelope":%s}`+"\n", envelope)
-	return vfs.WriteNew(d.FS, Trash+"/"+id.String()+MessageEnd, b)
+	return write(d.FS, Trash+"/"+id.String()+MessageEnd, b)
 }

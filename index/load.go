@@ -304,6 +304,7 @@ func (s *state) openSegments(dir Folder, was *state, logs tips) error {
 			return fmt.Errorf("%w: %d to %d", ErrGap, m[0], m[1])
 		}
 		s.problem(Problem{From: m[0], To: m[1], Detail: "a segment is missing"})
+		s.gaps = true
 	}
 	var after *archive.Name
 	for i := range names {

@@ -54,14 +54,17 @@ func (ix *Index) Merge(o archive.Options) error {
 	}
 }
 
+// follows reports whether no segment is missing between two. Otherwise they stay apart: one in their place would hide that.
+func (o *openSegment) follows(before *openSegment) bool { return o.name.From == before.name.To+1 }
+
 // due returns the oldest neighbours that are to become one.
 func due(all []*openSegment) (from, n int) {
 	for i := 0; i+together <= len(all); i++ {
 		sum := all[i].Bytes()
 		same := true
-		for _, o := range all[i+1 : i+together] {
-			sum += o.Bytes()
-			same = same && level(o.Bytes()) <= level(all[i].Bytes())
+		for j := i + 1; j < i+together; j++ {
+			sum += all[j].Bytes()
+			same = same && all[j].follows(all[j-1]) && level(all[j].Bytes()) <= level(all[i].Bytes())
 		}
 		if same && sum <= most {
 			return i, together
@@ -179,7 +182,7 @@ func (ix *Index) Compress(o archive.Options) error {
 func loose(all []*openSegment, done map[uint64]bool) (from, n int) {
 	for from < len(all) {
 		sum := all[from].Bytes()
-		for n = 1; from+n < len(all) && sum+all[from+n].Bytes() <= most; n++ {
+		for n = 1; from+n < len(all) && all[from+n].follows(all[from+n-1]) && sum+all[from+n].Bytes() <= most; n++ {
 			sum += all[from+n].Bytes()
 		}
 		if n > 1 || sum > 0 && all[from].Size() > sum && !done[all[from].name.To] {

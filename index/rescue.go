@@ -18,6 +18,8 @@ type Rescuer struct {
 	Copy func(*Entry) []byte
 	// Keep copies a damaged file, by its path in the folder of the context, to the trash, durably.
 	Keep func(path string) error
+	// Hidden keeps a message, durably, that a segment has and the history does not show. It may be nil.
+	Hidden func(line uuid.UUID, position int64, envelope []byte) error
 	// Options says how segments are written.
 	Options archive.Options
 }
@@ -35,7 +37,7 @@ func (ix *Index) Rescue(found []Problem, x Rescuer) error {
 		r.suspects[found[i].File] = true
 	}
 	for _, step := range []func() error{
-		ix.Reload, r.segments, ix.Reload, ix.Prepare, ix.Rotate, r.logs, ix.Reload,
+		ix.Reload, r.segments, ix.Reload, r.keepHidden, ix.Prepare, ix.Rotate, r.logs, ix.Reload,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -295,7 +297,7 @@ func (r *rescue) logs() error {
 	}
 	defer u.release()
 	next := u.logs[len(u.logs)-1]
-	x := &sealing{ix: r.ix, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}, cut: map[uuid.UUID]int64{}}
+	x := newSealing(r.ix)
 	at, state := journal.Position{}, []byte(nil)
 	if last := u.segments.last(); last != nil {
 		if state, err = last.state(); err != nil {

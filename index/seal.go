@@ -53,7 +53,7 @@ func (ix *Index) sealable() (o *openLog, state []byte, err error) {
 }
 
 func (ix *Index) seal(o *openLog, state []byte, opts archive.Options) error {
-	x := &sealing{ix: ix, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}, cut: map[uuid.UUID]int64{}}
+	x := newSealing(ix)
 	if err := x.read(o); err != nil {
 		return err
 	}
@@ -99,6 +99,10 @@ type sealing struct {
 	cut      map[uuid.UUID]int64          // where lines ended meanwhile: older segments may have messages from there on
 	others   []archive.Other
 	payloads []int64 // offsets
+}
+
+func newSealing(ix *Index) *sealing {
+	return &sealing{ix: ix, lines: map[uuid.UUID]map[int64]sealed{}, erased: map[uuid.UUID]map[int64]bool{}, cut: map[uuid.UUID]int64{}}
 }
 
 // read reads a log that ended.

@@ -167,7 +167,7 @@ func (r *repair) mendHistory(problems []problem) error {
 		}
 	}
 	if len(broken) > 0 {
-		if err := r.Index.Rescue(broken, index.Rescuer{Copy: r.copyOf, Keep: r.keep}); err != nil {
+		if err := r.Index.Rescue(broken, index.Rescuer{Copy: r.copyOf, Keep: r.keep, Hidden: r.keepHidden}); err != nil {
 			return err
 		}
 	}

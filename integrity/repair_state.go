@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io/fs"
 	"path"
+	"time"
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
@@ -165,6 +166,11 @@ func (r *repair) fail(p problem, err error) {
 // keep copies a damaged file to the trash.
 func (r *repair) keep(name string) error {
 	return ctxfolder.TrashCopy(r.Dir, ctxfolder.TrashDamaged, name)
+}
+
+// keepHidden puts a message that the history does not show in the trash.
+func (r *repair) keepHidden(line uuid.UUID, position int64, envelope []byte) error {
+	return r.Dir.TrashVersionSynced(line, position, envelope, r.Dir.Latest(time.Now()))
 }
 
 // copyOf returns a message from its file, byte for byte as it was committed, or nil.
