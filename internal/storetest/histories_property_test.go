@@ -104,7 +104,10 @@ func (h *historian) step(c *engine.Context) (appended uuid.UUID) {
 	case 4:
 		if n > 0 && len(infos) == 1 {
 			ms, err := b.Last(ctx, 1)
-			h.must(err, b.Replace(ctx, ms[0].ID, engine.Draft{Body: fmt.Appendf(nil, `{"version":%d}`, h.steps)}))
+			h.must(err)
+			if ms[0].ID != uuid.Nil { // of a lost message, not even the id may be known
+				h.must(b.Replace(ctx, ms[0].ID, engine.Draft{Body: fmt.Appendf(nil, `{"version":%d}`, h.steps)}))
+			}
 		}
 	default:
 		text := bytes.Repeat([]byte("word "), rapid.SampledFrom([]int{1, 5, 60}).Draw(h.t, "words"))
