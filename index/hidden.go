@@ -10,16 +10,13 @@ import (
 
 // keepHidden hands over the messages that a segment has whole and the history does not show: it belongs to another history,
 // which has gone on in another way from some place on. The next merge leaves them out.
-func (r *rescue) keepHidden() error {
-	if r.Hidden == nil {
-		return nil
-	}
-	all, err := r.ix.held()
+func (ix *Index) keepHidden(keep func(line uuid.UUID, position int64, envelope []byte) error) error {
+	all, err := ix.held()
 	if err != nil {
 		return err
 	}
 	defer all.release()
-	cut, err := r.trimmed()
+	cut, err := ix.trimmed()
 	if err != nil {
 		return err
 	}
@@ -35,7 +32,7 @@ func (r *rescue) keepHidden() error {
 				end = min(end, at)
 			}
 			for from := span.From; from < end; from += pageEntries {
-				if err := r.keepHiddenOf(o, line, from, min(from+pageEntries, end)); err != nil {
+				if err := ix.keepHiddenOf(o, line, from, min(from+pageEntries, end), keep); err != nil {
 					return err
 				}
 			}
@@ -45,10 +42,10 @@ func (r *rescue) keepHidden() error {
 }
 
 // trimmed returns where logs cut lines: what segments have from there on was removed, and must not come back.
-func (r *rescue) trimmed() (cut map[uuid.UUID]int64, err error) {
-	x := newSealing(r.ix)
+func (ix *Index) trimmed() (cut map[uuid.UUID]int64, err error) {
+	x := newSealing(ix)
 	var logs []*openLog
-	if err := r.ix.view(func(s *state) {
+	if err := ix.view(func(s *state) {
 		for _, o := range s.logs {
 			o.hold()
 			logs = append(logs, o)
@@ -65,11 +62,13 @@ func (r *rescue) trimmed() (cut map[uuid.UUID]int64, err error) {
 	return x.cut, err
 }
 
-func (r *rescue) keepHiddenOf(o *openSegment, line uuid.UUID, from, to int64) error {
+func (ix *Index) keepHiddenOf(
+	o *openSegment, line uuid.UUID, from, to int64, keep func(line uuid.UUID, position int64, envelope []byte) error,
+) error {
 	var v lineView
 	var shown []Entry
 	var err error
-	if verr := r.ix.view(func(s *state) {
+	if verr := ix.view(func(s *state) {
 		v = lineView{Counts{Line: line}, nil, nil, s.segments}
 		if ln := s.lines[line]; ln != nil {
 			v = lineView{ln.Counts, ln.recent, ln.changed, s.segments}
@@ -97,11 +96,34 @@ func (r *rescue) keepHiddenOf(o *openSegment, line uuid.UUID, from, to int64) er
 			continue
 		}
 		if err == nil {
-			err = r.Hidden(line, row.Position, raw)
+			err = keep(line, row.Position, raw)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// readWhole reads what is whole in a log, and reports whether that is not all.
+func (x *sealing) readWhole(o *openLog, follows func(journal.Kind, []byte) bool) (damaged bool, err error) {
+	l, err := journal.Open(x.ix.dir.Logs, o.Name())
+	if err != nil {
+		return false, err
+	}
+	defer func() { _ = l.Close() }() // it was only read
+	from := &openLog{Log: l}
+	damaged = l.State() == nil
+	tail, err := l.Read(func(rec journal.Record) error {
+		r := record{Record: rec, log: from}
+		err := r.parse()
+		if err == nil && follows(r.Kind, r.Body) {
+			return x.take(&r)
+		}
+		if damaged = damaged || err != nil; errors.Is(err, ErrDamaged) {
+			err = nil
+		}
+		return err
+	}, func(uint64) { damaged = true })
+	return damaged || tail == journal.Damaged, err
 }

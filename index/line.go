@@ -104,6 +104,17 @@ func (ln *line) lose(to int64) error {
 	return nil
 }
 
+// loseBefore makes a line begin earlier: the records of its first messages are missing.
+func (ln *line) loseBefore(base int64) error {
+	n := ln.Base - base
+	if n > *ln.lossBudget {
+		return damaged("line %s begins %d positions after its base", ln.Line, n)
+	}
+	*ln.lossBudget -= n
+	ln.Base, ln.Count = base, ln.Count+n
+	return nil
+}
+
 // trim ends the line earlier.
 func (ln *line) trim(t *trim) error {
 	if t.End < ln.Base || t.End > ln.End() {

@@ -78,7 +78,7 @@ func loadOnce(dir Folder, was *state, lenient bool) (s *state, err error) {
 	if err := s.checkNext(names, opened); err != nil {
 		return s, err
 	}
-	return s, s.loseParents()
+	return s, s.loseMissing()
 }
 
 // checkNext looks for the log that continues the newest one: it was there before the end record that names it.
@@ -269,6 +269,11 @@ func (s *state) add(o *openLog) error {
 			o.before, err = all.encode()
 		}
 		if err != nil {
+			return err
+		}
+	}
+	if len(s.logs) > 0 {
+		if err := s.asLongAs(o); err != nil {
 			return err
 		}
 	}

@@ -37,7 +37,7 @@ func (ix *Index) Rescue(found []Problem, x Rescuer) error {
 		r.suspects[found[i].File] = true
 	}
 	for _, step := range []func() error{
-		ix.Reload, r.segments, ix.Reload, r.keepHidden, ix.Prepare, ix.Rotate, r.logs, ix.Reload,
+		ix.Reload, r.segments, ix.Reload, r.hidden, ix.Prepare, ix.Rotate, r.logs, ix.Reload,
 	} {
 		if err := step(); err != nil {
 			return err
@@ -48,6 +48,14 @@ func (ix *Index) Rescue(found []Problem, x Rescuer) error {
 		err = damaged("what was rescued: %s", left[0].String())
 	}
 	return err
+}
+
+// hidden keeps what the segments have and the history does not show.
+func (r *rescue) hidden() error {
+	if r.Hidden == nil {
+		return nil
+	}
+	return r.ix.keepHidden(r.Hidden)
 }
 
 type rescue struct {
@@ -344,29 +352,6 @@ func (r *rescue) logs() error {
 		}
 	}
 	return r.ix.dir.Logs.SyncDir(".")
-}
-
-// readWhole reads what is whole in a log, and reports whether that is not all.
-func (x *sealing) readWhole(o *openLog, follows func(journal.Kind, []byte) bool) (damaged bool, err error) {
-	l, err := journal.Open(x.ix.dir.Logs, o.Name())
-	if err != nil {
-		return false, err
-	}
-	defer func() { _ = l.Close() }() // it was only read
-	from := &openLog{Log: l}
-	damaged = l.State() == nil
-	tail, err := l.Read(func(rec journal.Record) error {
-		r := record{Record: rec, log: from}
-		err := r.parse()
-		if err == nil && follows(r.Kind, r.Body) {
-			return x.take(&r)
-		}
-		if damaged = damaged || err != nil; errors.Is(err, ErrDamaged) {
-			err = nil
-		}
-		return err
-	}, func(uint64) { damaged = true })
-	return damaged || tail == journal.Damaged, err
 }
 
 // sealAll makes one segment, from a place to the newest log, of what was read of the logs before that.

@@ -73,12 +73,17 @@ func (s *state) baseOf(line uuid.UUID, position int64) int64 {
 	return position
 }
 
-// loseParents makes each line as long as the lines that begin on it prove: messages between are lost.
-func (s *state) loseParents() error {
+// loseMissing makes each line as long as its base and the lines that begin on it prove: messages between are lost.
+func (s *state) loseMissing() error {
 	if s.metadata.m == nil {
 		return nil
 	}
 	for _, l := range s.metadata.m.Lines {
+		if ln := s.lines[l.ID]; s.gaps && ln != nil && ln.Base > l.Base {
+			if err := s.lenientOf(ln.loseBefore(l.Base)); err != nil {
+				return err
+			}
+		}
 		if parent := s.lines[l.Parent]; l.Base == 0 || parent != nil && parent.End() >= l.Base {
 			continue
 		}
@@ -86,16 +91,20 @@ func (s *state) loseParents() error {
 		if !ok || parent.Base >= l.Base {
 			continue
 		}
-		err := s.line(parent.ID, parent.Base).lose(l.Base)
-		if s.lenient && errors.Is(err, ErrDamaged) {
-			s.problem(Problem{Detail: err.Error()})
-			err = nil
-		}
-		if err != nil {
+		if err := s.lenientOf(s.line(parent.ID, parent.Base).lose(l.Base)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// lenientOf makes damage a problem, with lenient.
+func (s *state) lenientOf(err error) error {
+	if s.lenient && errors.Is(err, ErrDamaged) {
+		s.problem(Problem{Detail: err.Error()})
+		return nil
+	}
+	return err
 }
 
 // take applies a record, which continues the history.
@@ -132,7 +141,7 @@ func (s *state) take(r *record) error {
 	case journal.Metadata, journal.Change:
 		err := s.metadata.take(r.Kind, r.Body)
 		if err == nil {
-			err = s.loseParents()
+			err = s.loseMissing()
 		}
 		if err != nil {
 			return r.damaged(err)
@@ -224,6 +233,31 @@ func (s *state) restore(b []byte, at journal.Position) error {
 	}
 	s.lines, s.metadata, s.payloads = lines, next, map[blob.Sum]payloadAt{}
 	s.at, s.newestAt = at, all.Newest
+	return nil
+}
+
+// asLongAs makes lines as long as the state that a log begins with says. Of a damaged history, its writer knew from the files of
+// messages that there were more than the records before the log tell.
+func (s *state) asLongAs(o *openLog) error {
+	if o.State() == nil {
+		return nil
+	}
+	all, err := parseSaved(o.State())
+	if err != nil {
+		return nil //nolint:nilerr // the records before it say as much
+	}
+	for _, c := range all.Lines {
+		ln := s.line(c.Line, c.Base)
+		if ln.Base > c.Base {
+			err = ln.loseBefore(c.Base)
+		}
+		if err == nil {
+			err = ln.lose(c.End())
+		}
+		if err := s.lenientOf(err); err != nil {
+			return err
+		}
+	}
 	return nil
 }
 

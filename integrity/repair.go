@@ -6,7 +6,9 @@ import (
 	"errors"
 	"io/fs"
 	"slices"
+	"strings"
 
+	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/index"
 )
 
@@ -178,19 +180,29 @@ func (r *repair) mendHistory(problems []problem) error {
 	if err != nil {
 		return err
 	}
-	for _, p := range problems {
-		name := r.inContext(p)
-		if (p.Kind != KindLog && p.Kind != KindSegment) || p.isBroken() || !slices.Contains(unlinked, name) {
-			continue
-		}
+	for _, name := range unlinked {
 		if err := r.setAside(name); err != nil {
 			return err
 		}
-		r.did(p, "moved to the trash: %s", p.Detail)
+		r.did(r.divergent(problems, name), "moved to the trash: it belongs to a divergent history")
 	}
 	if err := r.mendMetadata(); err != nil {
 		return err
 	}
 	r.mendLines(problems)
 	return nil
+}
+
+// divergent returns the problem with a file of another history. There is a new one if only the rescue has made it such a file.
+func (r *repair) divergent(problems []problem, name string) problem {
+	kind := KindLog
+	if strings.HasPrefix(name, ctxfolder.Segments+"/") {
+		kind = KindSegment
+	}
+	for _, p := range problems {
+		if p.Kind == kind && r.inContext(p) == name {
+			return p
+		}
+	}
+	return repairable(kind, SeverityWarning, r.Dir.ID.String()+"/"+name, "")
 }
