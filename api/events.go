@@ -72,7 +72,7 @@ func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) err
 	}
 	if x.followers.Add(1) > maxFollowers {
 		x.followers.Add(-1)
-		return problem(codeClosing, "the server has reached its limit of %d followers", maxFollowers)
+		return problem(codeUnavailable, "the server has reached its limit of %d followers", maxFollowers)
 	}
 	defer x.followers.Add(-1)
 	feed, at, leave, err := x.feeds.follow(r.Context(), f.id)
@@ -90,8 +90,11 @@ func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) err
 	}
 	defer conn.CloseNow() //nolint:errcheck // closed already, unless the client is gone
 	f.conn = conn
+	ended, end := context.WithCancel(r.Context())
+	defer end()
+	defer context.AfterFunc(x.ended, end)()
 	// The end of the context of CloseRead would cut the connection without a close frame.
-	code, why := f.run(conn.CloseRead(context.WithoutCancel(r.Context())), x.ended.Done())
+	code, why := f.run(conn.CloseRead(context.WithoutCancel(r.Context())), ended.Done())
 	_ = conn.Close(code, why+"; after="+strconv.FormatUint(f.sequence, 10))
 	return nil
 }

@@ -87,19 +87,26 @@ func (g *guard) origin(r *http.Request) *Problem {
 // other headers for it.
 const subprotocol = "ctxdir.token."
 
-// authorized rejects a request without the token. A right token always counts; of wrong ones the server answers some,
-// and only says "too many" to the others.
-func (g *guard) authorized(r *http.Request) *Problem {
+// RequestToken returns the token of a request, as the header has it, or the subprotocol of a WebSocket; empty without one.
+func RequestToken(r *http.Request) string {
 	token, ok := strings.CutPrefix(r.Header.Get("Authorization"), "Bearer ")
-	if !ok {
-		for _, values := range r.Header.Values("Sec-WebSocket-Protocol") {
-			for name := range strings.SplitSeq(values, ",") {
-				if t, found := strings.CutPrefix(strings.TrimSpace(name), subprotocol); found {
-					token = t
-				}
+	if ok {
+		return token
+	}
+	for _, values := range r.Header.Values("Sec-WebSocket-Protocol") {
+		for name := range strings.SplitSeq(values, ",") {
+			if t, found := strings.CutPrefix(strings.TrimSpace(name), subprotocol); found {
+				return t
 			}
 		}
 	}
+	return ""
+}
+
+// authorized rejects a request without the token. A right token always counts; of wrong ones the server answers some,
+// and only says "too many" to the others.
+func (g *guard) authorized(r *http.Request) *Problem {
+	token := RequestToken(r)
 	if subtle.ConstantTimeCompare([]byte(token), []byte(g.token)) == 1 {
 		return nil
 	}

@@ -60,7 +60,7 @@ var (
 	codeTooLarge     = Code{"too_large", http.StatusRequestEntityTooLarge, "Too large"}
 	codeLocked       = Code{"locked", http.StatusServiceUnavailable, "Another process holds the lock"}
 	codeTimeout      = Code{"timeout", http.StatusServiceUnavailable, "The request took too long"}
-	codeClosing      = Code{"closing", http.StatusServiceUnavailable, "The server is shutting down"}
+	codeUnavailable  = Code{"unavailable", http.StatusServiceUnavailable, "The server cannot answer now"}
 	codeNoSpace      = Code{"no_space", http.StatusInsufficientStorage, "The disk is full"}
 	codeDurability   = Code{"durability", http.StatusInternalServerError, "A write may not be durable"}
 	codeDamaged      = Code{"damaged", http.StatusInternalServerError, "Stored data is damaged"}
@@ -71,7 +71,7 @@ var (
 var Codes = []Code{
 	codeUnauthorized, codeTooMany, codeMisdirected, codeOrigin, codeReadOnly, codeNoOperation, codeMethod, codeNotFound, codeErased,
 	codeAmbiguous, codeExists, codeConflict, codePosition, codeShared, codePrecondition, codeInvalid, codeMediaType,
-	codeTooLarge, codeLocked, codeTimeout, codeClosing, codeNoSpace, codeDurability, codeDamaged, codeInternal,
+	codeTooLarge, codeLocked, codeTimeout, codeUnavailable, codeNoSpace, codeDurability, codeDamaged, codeInternal,
 }
 
 // causes are the codes of errors, the most telling one first.
@@ -93,7 +93,7 @@ var causes = []struct {
 	{ctxdir.ErrTooLarge, codeTooLarge},
 	{ctxdir.ErrInvalid, codeInvalid},
 	{ctxdir.ErrLocked, codeLocked},
-	{ctxdir.ErrClosed, codeClosing},
+	{ctxdir.ErrClosed, codeUnavailable},
 	{ctxdir.ErrDamaged, codeDamaged},
 	{ctxdir.ErrFormat, codeDamaged},
 	{ctxdir.ErrUnexamined, codeDamaged},
@@ -157,9 +157,17 @@ func (p *Problem) write(w http.ResponseWriter) {
 	switch p.Code {
 	case codeUnauthorized.Name:
 		h.Set("WWW-Authenticate", `Bearer realm="ctxdir"`)
-	case codeLocked.Name, codeTooMany.Name, codeClosing.Name:
+	case codeLocked.Name, codeTooMany.Name, codeUnavailable.Name:
 		h.Set("Retry-After", "1")
 	}
 	w.WriteHeader(p.Status)
 	_ = json.NewEncoder(w).Encode(p)
+}
+
+// Unavailable answers a request that a server of several stores cannot give to one of them, such as while their database is
+// away.
+func Unavailable(w http.ResponseWriter) {
+	p := problem(codeUnavailable, "the server cannot answer now; try again")
+	p.Type = "/docs#" + p.Code
+	p.write(w)
 }

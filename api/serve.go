@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
 	"crypto/tls"
 	"errors"
 	"fmt"
@@ -16,8 +17,13 @@ import (
 	"github.com/google/uuid"
 )
 
-// New returns a server of a store, which stays open until the caller closes it after [Server.Close].
+// New returns a server of a store, which stays open until the caller closes it after [Server.Close]. Without a store it
+// answers what needs no token, and refuses the rest: so does a server of many users as long as it does not know whose a
+// request is.
 func New(s *ctxdir.Store, o Options) (*Server, error) {
+	if s == nil {
+		o.Token = rand.Text() + rand.Text() // that nobody knows
+	}
 	if err := checkToken(o.Token); err != nil {
 		return nil, err
 	}
@@ -40,7 +46,10 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	x := &Server{store: s, root: s.Info().Path, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
+	x := &Server{store: s, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
+	if s != nil {
+		x.root = s.Info().Path
+	}
 	x.ended, x.end = context.WithCancel(context.Background())
 	x.bounds = defaults()
 	x.index.store = s
@@ -67,7 +76,23 @@ func (x *Server) Close() {
 // Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,
 // and returns nil for the end of ctx. config is for TLS, nil for none.
 func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
-	conns := &connections{max: x.bounds.connections, since: map[net.Conn]time.Time{}}
+	return run(ctx, l, config, x, x.bounds.connections)
+}
+
+// Handler answers requests until it is closed.
+type Handler interface {
+	http.Handler
+	// Close ends what still runs, such as followers.
+	Close()
+}
+
+// Run is [Server.Serve] for another handler, such as one that has several servers.
+func Run(ctx context.Context, l net.Listener, config *tls.Config, x Handler) error {
+	return run(ctx, l, config, x, maxConnections)
+}
+
+func run(ctx context.Context, l net.Listener, config *tls.Config, x Handler, most int) error {
+	conns := &connections{max: most, since: map[net.Conn]time.Time{}}
 	h := &http.Server{
 		Handler: x, TLSConfig: config, ReadHeaderTimeout: headerPatience, IdleTimeout: idle, MaxHeaderBytes: 64 << 10,
 		ConnState: conns.changed, ErrorLog: slog.NewLogLogger(slog.DiscardHandler, slog.LevelError),

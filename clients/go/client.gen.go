@@ -432,7 +432,6 @@ func (e PartTool) Valid() bool {
 // Defines values for ProblemCode.
 const (
 	Ambiguous       ProblemCode = "ambiguous"
-	Closing         ProblemCode = "closing"
 	Conflict        ProblemCode = "conflict"
 	CrossOrigin     ProblemCode = "cross_origin"
 	Damaged         ProblemCode = "damaged"
@@ -456,14 +455,13 @@ const (
 	TooLarge        ProblemCode = "too_large"
 	TooManyRequests ProblemCode = "too_many_requests"
 	Unauthorized    ProblemCode = "unauthorized"
+	Unavailable     ProblemCode = "unavailable"
 )
 
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
 	case Ambiguous:
-		return true
-	case Closing:
 		return true
 	case Conflict:
 		return true
@@ -510,6 +508,8 @@ func (e ProblemCode) Valid() bool {
 	case TooManyRequests:
 		return true
 	case Unauthorized:
+		return true
+	case Unavailable:
 		return true
 	default:
 		return false

@@ -73,35 +73,46 @@ type kit struct {
 	*testing.T
 	store *ctxdir.Store
 	url   string
+	token string
 	cut   func() // ends the WebSockets so far
 	c     *client.ClientWithResponses
 	wire  *wire
 }
 
+// newKit serves a store: with package api, or with the command that $CTXDIR_SERVER names, as the store of one of its users.
 func newKit(t *testing.T, o api.Options) *kit {
 	t.Helper()
-	s, err := ctxdir.Init(t.TempDir())
+	store, token, sockets := t.TempDir(), token, &sockets{}
+	var h *httptest.Server
+	if command := os.Getenv("CTXDIR_SERVER"); command != "" {
+		var behind http.Handler
+		store, token, behind = serverOfUsers(t, command)
+		h = httptest.NewUnstartedServer(behind)
+	}
+	s, err := ctxdir.Init(store)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { s.Close() })
-	o.Token = token
-	server, err := api.New(s, o)
-	if err != nil {
-		t.Fatal(err)
+	if h == nil {
+		o.Token = token
+		server, err := api.New(s, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h = httptest.NewUnstartedServer(server)
+		t.Cleanup(server.Close)
 	}
-	sockets := &sockets{}
-	h := httptest.NewUnstartedServer(server)
 	h.Config.ConnState = sockets.note
 	h.Start()
-	t.Cleanup(func() { server.Close(); h.Close() })
+	t.Cleanup(h.Close)
 	doc := specification(t)
 	doc.Servers = openapi3.Servers{{URL: h.URL}}
 	router, err := gorillamux.NewRouter(doc)
 	if err != nil {
 		t.Fatal(err)
 	}
-	k := &kit{T: t, store: s, url: h.URL, cut: sockets.cut, wire: &wire{t: t, router: router, seen: map[string]bool{}}}
+	k := &kit{T: t, store: s, url: h.URL, token: token, cut: sockets.cut, wire: &wire{t: t, router: router, seen: map[string]bool{}}}
 	if k.c, err = client.Dial(h.URL+"/v1", token, client.WithHTTPClient(k.wire)); err != nil {
 		t.Fatal(err)
 	}

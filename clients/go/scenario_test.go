@@ -206,7 +206,7 @@ func (k *kit) get(path string) string {
 	if err != nil {
 		k.Fatal(err)
 	}
-	r.Header.Set("Authorization", "Bearer "+token)
+	r.Header.Set("Authorization", "Bearer "+k.token)
 	resp, err := k.wire.Do(r) //nolint:bodyclose // it is in memory
 	if err != nil {
 		k.Fatal(err)

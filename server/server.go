@@ -1,0 +1,184 @@
+// Package server serves the conversations of many users: each has a store, and sees nothing of the others. A request
+// carries a token, which says whose it is; the store of that user then answers as package api does for one.
+//
+// The contract is that of package api. Programs should rely on the command ctxserver: this package may change at any time.
+package server
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"io"
+	"log/slog"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/server/users"
+	"github.com/google/uuid"
+)
+
+// Directory knows the users.
+type Directory interface {
+	// Authorize returns what a token stands for. The error wraps [users.ErrUnauthorized].
+	Authorize(ctx context.Context, token string) (users.Grant, error)
+	// Ready returns an error as long as users and their stores cannot be read.
+	Ready(ctx context.Context) error
+}
+
+// Stores opens the store of a user, which the server closes.
+type Stores func(ctx context.Context, user uuid.UUID) (*ctxdir.Store, error)
+
+// Options configure a server.
+type Options struct {
+	// API is for the server of each user. Its token is not used.
+	API api.Options
+	// Idle is how long a store stays open that nobody uses; 0 means a minute.
+	Idle time.Duration
+	// MaxOpen is the number of stores above which those go that nobody uses; 0 means 1,000.
+	MaxOpen int
+	// Audit says which requests [api.Options].Log has a line for.
+	Audit Audit
+}
+
+// Audit says for which requests there is a line of who did what, and when, without content.
+type Audit string
+
+// The kinds of audit.
+const (
+	AuditNone    Audit = "none"
+	AuditChanges Audit = "changes" // requests that may change something
+	AuditAll     Audit = "all"
+)
+
+// recheck is how often a request that lasts is looked at again: its token may have been revoked.
+const recheck = 10 * time.Second
+
+// Server answers requests of all users. It is an [api.Handler].
+type Server struct {
+	o       Options
+	users   Directory
+	stores  Stores
+	nobody  *api.Server // before it is known whose a request is
+	token   string      // between this server and those of users
+	metrics *metrics
+	ended   context.Context
+	end     context.CancelFunc
+	recheck time.Duration
+
+	mu      sync.Mutex
+	tenants map[uuid.UUID]*tenant
+}
+
+// New returns a server of these users. The caller closes it.
+func New(of Directory, stores Stores, o Options) (*Server, error) {
+	if o.Idle <= 0 {
+		o.Idle = time.Minute
+	}
+	if o.MaxOpen <= 0 {
+		o.MaxOpen = 1000
+	}
+	if o.API.Log == nil {
+		o.API.Log = slog.New(slog.DiscardHandler)
+	}
+	x := &Server{
+		o: o, users: of, stores: stores, token: rand.Text() + rand.Text(), recheck: recheck,
+		tenants: map[uuid.UUID]*tenant{},
+	}
+	x.metrics = newMetrics(x.open)
+	x.ended, x.end = context.WithCancel(context.Background())
+	var err error
+	x.nobody, err = api.New(nil, o.API)
+	return x, err
+}
+
+// Close ends what still runs. A store closes when its last request has ended.
+func (x *Server) Close() {
+	x.end()
+	x.nobody.Close()
+	x.closeIdle(0)
+}
+
+// ServeHTTP implements [http.Handler].
+func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	began := time.Now()
+	x.metrics.running.Inc()
+	seen := &seenResponse{ResponseWriter: w}
+	ctx, stop := context.WithCancel(r.Context())
+	defer stop()
+	r = r.WithContext(ctx)
+	var g users.Grant
+	defer func() { x.note(r, g, seen, began) }()
+	if x.ownPath(seen, r) {
+		return
+	}
+	token := api.RequestToken(r)
+	if token == "" {
+		x.nobody.ServeHTTP(seen, r)
+		return
+	}
+	g, err := x.users.Authorize(ctx, token)
+	switch {
+	case errors.Is(err, users.ErrUnauthorized):
+		x.nobody.ServeHTTP(seen, r)
+		return
+	case err != nil:
+		x.unavailable(seen, r, "look for the token", err)
+		return
+	}
+	t, err := x.acquire(ctx, g.User)
+	if err != nil {
+		x.unavailable(seen, r, "open the store", err)
+		return
+	}
+	defer x.release(t)
+	go x.watch(ctx, stop, token)
+	r.Header.Set("Authorization", "Bearer "+x.token)
+	t.server(g.Scope).ServeHTTP(seen, r)
+}
+
+// watch ends a request whose token ends meanwhile: it expires, or is revoked.
+func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string) {
+	tick := time.NewTicker(x.recheck)
+	defer tick.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+			if _, err := x.users.Authorize(ctx, token); errors.Is(err, users.ErrUnauthorized) {
+				end()
+				return
+			}
+		}
+	}
+}
+
+// ownPath answers what is about the server itself.
+func (x *Server) ownPath(w http.ResponseWriter, r *http.Request) bool {
+	if r.URL.Path != "/readyz" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+		return false
+	}
+	r.Pattern = "GET /readyz"
+	w.Header().Set("Cache-Control", "no-store")
+	w.Header().Set("Content-Type", "application/json")
+	if err := x.users.Ready(r.Context()); err != nil || x.ended.Err() != nil {
+		x.o.API.Log.Warn("not ready", "error", err)
+		w.WriteHeader(http.StatusServiceUnavailable)
+		_, _ = io.WriteString(w, `{"status":"not ready"}`+"\n") // the client has the status
+		return true
+	}
+	_, _ = io.WriteString(w, `{"status":"ready"}`+"\n") // likewise
+	return true
+}
+
+// unavailable answers a request that the server cannot begin to answer.
+func (x *Server) unavailable(w http.ResponseWriter, r *http.Request, what string, err error) {
+	if r.Context().Err() != nil {
+		panic(http.ErrAbortHandler) // the client has left
+	}
+	x.o.API.Log.Error("failed to "+what, "error", err)
+	api.Unavailable(w)
+}
