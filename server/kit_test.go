@@ -23,7 +23,7 @@ import (
 type kit struct {
 	*testing.T
 	dir    string
-	users  *users.Files
+	users  *users.Users
 	server *server.Server
 	url    string
 	tokens map[string]string // by the name of the user

@@ -138,7 +138,7 @@ func TestManyRequestsAtOnce(t *testing.T) {
 }
 
 // failing is a directory, or a store, that cannot be read.
-type failing struct{ *users.Files }
+type failing struct{ *users.Users }
 
 func (failing) Ready(context.Context) error { return errors.New("CANARY-PATH is away") }
 

@@ -19,9 +19,6 @@ const (
 	tokenBytes  = 16 + idBytes + secretBytes
 )
 
-// maxTokens bounds the tokens of a user.
-const maxTokens = 200
-
 var encoding = base64.RawURLEncoding
 
 // newToken returns a token, which is shown once, and what is kept of it.

@@ -105,7 +105,7 @@ func (a *app) print(record any, format string, args ...any) error {
 }
 
 // withUsers runs f with the users of the folder.
-func (a *app) withUsers(f func(all *users.Files) error) error {
+func (a *app) withUsers(f func(all *users.Users) error) error {
 	if a.config.Dir == "" {
 		return wrong("--dir is missing: the folder for users and their conversations")
 	}

@@ -33,7 +33,7 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.withUsers(func(all *users.Files) error {
+	return a.withUsers(func(all *users.Users) error {
 		log := slog.New(slog.NewJSONHandler(a.stderr, nil))
 		s, err := server.New(all, server.Folders(c.Dir), server.Options{
 			API: api.Options{

@@ -57,7 +57,7 @@ func (a *app) userAddCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "add NAME", Short: "Add a user", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				u, err := all.Add(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -73,7 +73,7 @@ func (a *app) userLsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List the users", Args: names(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				list := all.List
 				if removed {
 					list = all.Removed
@@ -105,7 +105,7 @@ func (a *app) userRmCmd() *cobra.Command {
 until you delete them there; user restore brings user and conversations back.`,
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				u, err := all.Remove(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -120,7 +120,7 @@ func (a *app) userRestoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore NAME", Short: "Bring a removed user back", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				u, err := all.Restore(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -143,7 +143,7 @@ func (a *app) userTokenCmd() *cobra.Command {
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Scope, o.Expires = users.Scope(strings.ToLower(scope)), time.Duration(expires)
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				token, t, err := all.NewToken(cmd.Context(), args[0], o)
 				if err != nil {
 					return err
@@ -163,7 +163,7 @@ func (a *app) userTokensCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "tokens NAME", Short: "List the tokens of a user", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				u, err := all.Find(cmd.Context(), args[0])
 				if err != nil || a.json {
 					for i := 0; i < len(u.Tokens) && err == nil; i++ {
@@ -190,7 +190,7 @@ func (a *app) userRevokeCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke NAME ID", Short: "End a token of a user", Args: names(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Files) error {
+			return a.withUsers(func(all *users.Users) error {
 				if err := all.Revoke(cmd.Context(), args[0], args[1]); err != nil {
 					return err
 				}

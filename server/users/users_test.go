@@ -14,7 +14,7 @@ import (
 	"github.com/google/uuid"
 )
 
-func open(t *testing.T, dir string) *Files {
+func open(t *testing.T, dir string) *Users {
 	t.Helper()
 	x, err := OpenFiles(dir)
 	if err != nil {
@@ -109,7 +109,7 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-func (x *Files) withClock(now func() time.Time) *Files {
+func (x *Users) withClock(now func() time.Time) *Users {
 	x.now = now
 	return x
 }
