@@ -74,10 +74,11 @@ const (
 type health struct {
 	Status  string `json:"status"`
 	Version string `json:"version,omitempty"`
+	Login   string `json:"login,omitempty"`
 }
 
 func (x *Server) health(w http.ResponseWriter, _ *http.Request) error {
-	return sendDocument(w, http.StatusOK, health{"ok", x.o.Version})
+	return sendDocument(w, http.StatusOK, health{"ok", x.o.Version, x.o.Login})
 }
 
 // Operation is a method and a path of the API; parts of the path in braces are parameters.

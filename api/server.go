@@ -36,6 +36,7 @@ type Options struct {
 	ReadOnly  bool   // answer 403 to each request that would change the store
 	PublicURL string // how others reach the server, such as https://notes.example, if not by its address
 	Version   string // of the program, for /healthz
+	Login     string // the path where people sign in with an account; empty if there is none
 	// MaxBody bounds the body of a request, in bytes; 0 means 256 MiB.
 	MaxBody int64
 	// Page has the files of the page that people see; nil for none. Package web has one.

@@ -39,6 +39,8 @@ type Options struct {
 	Idle time.Duration
 	// MaxOpen is the number of stores above which those go that nobody uses; 0 means 1,000.
 	MaxOpen int
+	// Login lets people sign in with an identity provider; nil for none.
+	Login *Login
 	// Audit says which requests [api.Options].Log has a line for.
 	Audit Audit
 }
@@ -158,20 +160,35 @@ func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string
 
 // ownPath answers what is about the server itself.
 func (x *Server) ownPath(w http.ResponseWriter, r *http.Request) bool {
-	if r.URL.Path != "/readyz" || r.Method != http.MethodGet && r.Method != http.MethodHead {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}
-	r.Pattern = "GET /readyz"
+	switch {
+	case r.URL.Path == "/readyz":
+		x.ready(w, r)
+	case r.URL.Path == "/login" && x.o.Login != nil:
+		x.o.Login.begin(w, r)
+	case r.URL.Path == "/login/back" && x.o.Login != nil:
+		if err := x.o.Login.back(w, r); err != nil {
+			x.o.API.Log.Warn("a login failed", "error", err)
+		}
+	default:
+		return false
+	}
+	r.Pattern = "GET " + r.URL.Path
+	return true
+}
+
+func (x *Server) ready(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", "no-store")
 	w.Header().Set("Content-Type", "application/json")
 	if err := x.users.Ready(r.Context()); err != nil || x.ended.Err() != nil {
 		x.o.API.Log.Warn("not ready", "error", err)
 		w.WriteHeader(http.StatusServiceUnavailable)
 		_, _ = io.WriteString(w, `{"status":"not ready"}`+"\n") // the client has the status
-		return true
+		return
 	}
 	_, _ = io.WriteString(w, `{"status":"ready"}`+"\n") // likewise
-	return true
 }
 
 // unavailable answers a request that the server cannot begin to answer.

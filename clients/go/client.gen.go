@@ -1191,6 +1191,8 @@ type FindingSeverity string
 
 // Health defines model for Health.
 type Health struct {
+	// Login The path where people sign in with an account, if there is one
+	Login   *string      `json:"login,omitempty"`
 	Status  HealthStatus `json:"status"`
 	Version *string      `json:"version,omitempty"`
 }

@@ -123,6 +123,34 @@ func (x *Users) Add(ctx context.Context, name string) (u User, err error) {
 	})
 }
 
+// Ensure returns the user with an id, and makes one if there is none: with this name, or one like it that is valid and free.
+// The error wraps [ErrNotFound] if the user was removed.
+func (x *Users) Ensure(ctx context.Context, id uuid.UUID, name string) (u User, err error) {
+	if u, err = x.all.read(ctx, present, id); !errors.Is(err, ErrNotFound) {
+		return u, err
+	}
+	err = x.all.alone(ctx, func(w writer) error {
+		for _, in := range []place{present, removed} {
+			all, err := w.list(in)
+			if err != nil {
+				return err
+			}
+			if i := slices.IndexFunc(all, func(u User) bool { return u.ID == id }); i >= 0 {
+				if u = all[i]; in == removed {
+					return fmt.Errorf("user %q was removed: %w", u.Name, ErrNotFound)
+				}
+				return nil
+			}
+		}
+		if CheckName(name) != nil || free(w, name) != nil {
+			name = "user-" + id.String()
+		}
+		u = User{ID: id, Name: name, CreatedAt: x.now().UTC().Truncate(time.Second)}
+		return w.add(&u)
+	})
+	return u, err
+}
+
 // Remove takes a user away with all conversations, which stay until they are deleted for good. The tokens count no more.
 func (x *Users) Remove(ctx context.Context, name string) (u User, err error) {
 	return x.move(ctx, name, present, removed)

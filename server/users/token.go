@@ -73,7 +73,10 @@ func (u *User) grant(id string, secret []byte, now time.Time) (Grant, error) {
 
 func (t *Token) expired(now time.Time) bool { return t.ExpiresAt != nil && !now.Before(*t.ExpiresAt) }
 
-// dropExpired forgets tokens that expired a month ago: until then they are listed.
+// dropExpired forgets tokens that expired a month ago: until then they are listed, if there is room.
 func (u *User) dropExpired(now time.Time) {
-	u.Tokens = slices.DeleteFunc(u.Tokens, func(t Token) bool { return t.expired(now.AddDate(0, -1, 0)) })
+	if len(u.Tokens) < maxTokens {
+		now = now.AddDate(0, -1, 0)
+	}
+	u.Tokens = slices.DeleteFunc(u.Tokens, func(t Token) bool { return t.expired(now) })
 }

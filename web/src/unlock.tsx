@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { get, locked, type Store } from './api';
+import { SignIn } from './signin';
 import { keep, pasted } from './token';
 
 /** Asks for the address that serve printed. No stored text is on the screen. */
@@ -25,8 +26,9 @@ export function Unlock({ onToken }: { onToken: () => void }) {
   return (
     <main class="unlock">
       <h1>ctxdir</h1>
+      <SignIn />
       <form onSubmit={submit}>
-        <label for="link">Paste the link that <code>ctxtool serve</code> printed</label>
+        <label for="link">Paste the link that <code>ctxtool serve</code> printed, or your token</label>
         <input id="link" name="link" autocomplete="off" spellcheck={false} autofocus placeholder="http://127.0.0.1:7433/#token=…" />
         <button class="btn pri">Open</button>
         <p role="alert" class="del">{wrong}</p>

@@ -100,11 +100,15 @@ func TestConfig(t *testing.T) {
 		{map[string]string{"CTXSERVER_MAX_OPEN": "many"}, "config", "CTXSERVER_MAX_OPEN"},
 		{nil, "config --audit everything", "expected none, changes or all"},
 		{nil, "config --tls-cert x", "need each other"},
+		{nil, "--dir " + dir + " --oidc-issuer https://example.org", "needs --oidc-client-id"},
 		{nil, "--dir " + dir + " --listen 0.0.0.0:0", "needs --tls-cert and --tls-key, or --plain-http"},
 	} {
 		if code, _, stderr := do(t, bad.env, strings.Fields(bad.args)...); code != 2 || !strings.Contains(stderr, bad.want) {
 			t.Errorf("%s: %d %s", bad.args, code, stderr)
 		}
+	}
+	if _, out, _ := do(t, map[string]string{"CTXSERVER_OIDC_CLIENT_SECRET": "CANARY"}, "config"); strings.Contains(out, "CANARY") {
+		t.Errorf("config prints a secret: %s", out)
 	}
 	write(file, "lisen: x\n")
 	if code, _, stderr := do(t, nil, "config", "--config", file); code != 2 || !strings.Contains(stderr, `there is no setting "lisen"`) {

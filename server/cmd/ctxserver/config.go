@@ -18,6 +18,9 @@ import (
 type config struct {
 	Dir, Listen, PublicURL, Cert, Key, Metrics, Audit, File string
 
+	Issuer, ClientID, ClientSecret string
+	Domains                        []string
+
 	PlainHTTP bool
 	MaxBody   int64
 	Idle      time.Duration
@@ -43,6 +46,10 @@ func (c *config) flags(root *cobra.Command) {
 	p.BoolVar(&c.PlainHTTP, "plain-http", false, "listen without TLS where others can connect, behind a proxy that has it")
 	p.StringVar(&c.Metrics, "metrics", "", "serve metrics for Prometheus at `ADDR`, under /metrics")
 	p.StringVar(&c.Audit, "audit", "changes", "log who did what, without content: none, `changes` or all")
+	p.StringVar(&c.Issuer, "oidc-issuer", "", "let people sign in with the identity provider at `URL`, by OpenID Connect")
+	p.StringVar(&c.ClientID, "oidc-client-id", "", "the `ID` of this server at the identity provider")
+	p.StringVar(&c.ClientSecret, "oidc-client-secret", "", "the `SECRET` of this server there; better as $CTXSERVER_OIDC_CLIENT_SECRET_FILE")
+	p.StringSliceVar(&c.Domains, "oidc-domains", nil, "who may sign in: verified mail addresses of these `DOMAINS`, or any")
 	p.Int64Var(&c.MaxBody, "max-body", 256<<20, "refuse requests with more than `BYTES`")
 	p.DurationVar(&c.Idle, "idle", time.Minute, "close a store that nobody used for `DURATION`")
 	p.IntVar(&c.MaxOpen, "max-open", 1000, "close unused stores above `N`")
@@ -52,6 +59,9 @@ func (c *config) flags(root *cobra.Command) {
 func isSetting(f *pflag.Flag) bool {
 	return f.Name != "json" && f.Name != "help" && f.Name != "version"
 }
+
+// isSecret reports whether nobody may see the value of a setting.
+func isSecret(f *pflag.Flag) bool { return strings.HasSuffix(f.Name, "-secret") }
 
 // variable is the name of a setting in the environment.
 func variable(name string) string {
@@ -160,14 +170,18 @@ func (a *app) configCmd() *cobra.Command {
 			sort.Slice(all, func(i, j int) bool { return all[i].Name < all[j].Name })
 			w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
 			for _, f := range all {
+				value := f.Value.String()
+				if isSecret(f) && value != "" {
+					value = "(secret)"
+				}
 				if a.json {
-					r := map[string]string{"record": "setting", "name": f.Name, "value": f.Value.String(), "source": a.config.source[f.Name]}
+					r := map[string]string{"record": "setting", "name": f.Name, "value": value, "source": a.config.source[f.Name]}
 					if err := a.print(r, ""); err != nil {
 						return err
 					}
 					continue
 				}
-				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, f.Value, a.config.source[f.Name])
+				fmt.Fprintf(w, "%s\t%s\t%s\n", f.Name, value, a.config.source[f.Name])
 			}
 			return w.Flush()
 		},

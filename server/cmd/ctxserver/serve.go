@@ -34,17 +34,37 @@ func (a *app) serve(ctx context.Context) error {
 		return err
 	}
 	return a.withUsers(func(all *users.Users) error {
-		log := slog.New(slog.NewJSONHandler(a.stderr, nil))
-		s, err := server.New(all, server.Folders(c.Dir), server.Options{
+		o := server.Options{
 			API: api.Options{
-				PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(), Log: log,
+				PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(),
+				Log: slog.New(slog.NewJSONHandler(a.stderr, nil)),
 			},
 			Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit),
-		})
+		}
+		if o.Login, err = c.login(ctx, all); err != nil {
+			return err
+		}
+		if o.Login != nil {
+			o.API.Login = "/login"
+		}
+		s, err := server.New(all, server.Folders(c.Dir), o)
 		if err != nil {
 			return usageError{err}
 		}
 		return a.listen(ctx, s, config)
+	})
+}
+
+// login returns how people sign in with an account; nil if they do not.
+func (c *config) login(ctx context.Context, all server.Accounts) (*server.Login, error) {
+	if c.Issuer == "" {
+		return nil, nil
+	}
+	if c.ClientID == "" || c.ClientSecret == "" || len(c.Domains) == 0 || c.PublicURL == "" {
+		return nil, wrong("--oidc-issuer needs --oidc-client-id, --oidc-client-secret, --oidc-domains and --public-url")
+	}
+	return server.NewLogin(ctx, all, server.LoginOptions{
+		Issuer: c.Issuer, ClientID: c.ClientID, ClientSecret: c.ClientSecret, PublicURL: c.PublicURL, Domains: c.Domains,
 	})
 }
 
