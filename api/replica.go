@@ -15,6 +15,6 @@ func (x *Server) callReplica(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", replica.MediaType)
-	l := replica.Limits{Bytes: x.o.MaxBody, ReadOnly: x.o.ReadOnly}
+	l := replica.Limits{Bytes: x.o.MaxBody, ReadOnly: x.o.ReadOnly, Full: x.full()}
 	return replica.Serve(r.Context(), replica.NewFolder(x.store), l, r.Body, w)
 }

@@ -39,6 +39,8 @@ type Options struct {
 	Login     string // the path where people sign in with an account; empty if there is none
 	// MaxBody bounds the body of a request, in bytes; 0 means 256 MiB.
 	MaxBody int64
+	// Full says that the store may not grow: requests that would add something get a 507, and others still remove. It may be nil.
+	Full func() bool
 	// Page has the files of the page that people see; nil for none. Package web has one.
 	Page fs.FS
 	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.
@@ -182,6 +184,8 @@ func (x *Server) run(op *operation, w http.ResponseWriter, r *http.Request) {
 	compressed(http.HandlerFunc(serve)).ServeHTTP(w, r.WithContext(ctx))
 }
 
+func (x *Server) full() bool { return x.o.Full != nil && x.o.Full() }
+
 func (x *Server) limit(op *operation) int64 {
 	if op.large {
 		return x.o.MaxBody
@@ -202,6 +206,9 @@ func (x *Server) denied(op *operation, r *http.Request) *Problem {
 	}
 	if op.writes && x.o.ReadOnly {
 		return problem(codeReadOnly, "the server was started with --read-only")
+	}
+	if op.writes && r.Method != http.MethodDelete && x.full() {
+		return problem(codeNoSpace, "the quota is used up: remove conversations, and purge them from the trash")
 	}
 	return nil
 }

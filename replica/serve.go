@@ -15,6 +15,7 @@ import (
 type Limits struct {
 	Bytes    int64 // that the peer may send; 0 for 16 GiB
 	ReadOnly bool  // refuse every change
+	Full     bool  // likewise, since the store may not grow
 }
 
 // Serve answers one call of a [Client].
@@ -78,6 +79,9 @@ func serve(ctx context.Context, f *Folder, l Limits, op call, d *decoder, e *enc
 	case callGet:
 		return serveGet(ctx, f, d, e)
 	case callApply:
+		if l.Full {
+			return fmt.Errorf("%w: the quota of the peer is used up", ctxdir.ErrTooLarge)
+		}
 		if l.ReadOnly {
 			return ctxdir.ErrReadOnly
 		}
