@@ -15,11 +15,15 @@ import (
 const MaxMessage = 4 << 30
 
 // CreateMessage makes the message file id in folder, with data and a newline, for a commit at a time, see [FileTime].
-// It syncs nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version.
+// It syncs nothing. Readers see the file whole or not at all. An existing file stays: it may be a newer version. A folder
+// without views gets none, see [vfs.HasViews].
 //
 // Crash order: the record with the same bytes is already durable. A seal, or a repair, writes a lost or torn file again from
 // it.
 func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	if !vfs.HasViews(d.FS) {
+		return nil
+	}
 	err := d.inFolder(folder, true, func(sub *Folder) error {
 		return sub.Create(id, data, at)
 	})
@@ -31,6 +35,9 @@ func (d *Dir) CreateMessage(folder string, id uuid.UUID, data []byte, at time.Ti
 
 // ReplaceMessage is CreateMessage that replaces an existing file.
 func (d *Dir) ReplaceMessage(folder string, id uuid.UUID, data []byte, at time.Time) error {
+	if !vfs.HasViews(d.FS) {
+		return nil
+	}
 	return d.inFolder(folder, true, func(sub *Folder) error {
 		name := MessageFile(id)
 		tmp := vfs.TemporaryName(name)

@@ -82,7 +82,7 @@ func (x *examination) glance(line *ctxfolder.Line, entries []index.Entry) {
 			fine = infos[i] == nil
 		case e.IsLost(), x.ReadData && committed[i] == nil:
 		case infos[i] == nil:
-			fine = e.Position < line.Archived
+			fine = !x.hasFile(line, e)
 		case x.ReadData:
 			fine = viewed[i] != nil
 		default:
@@ -102,6 +102,11 @@ func (x *examination) read(entries []index.Entry, which []int) [][]byte {
 	}
 	x.Index.Read(wanted, out)
 	return out
+}
+
+// hasFile reports whether a message should have a file.
+func (x *examination) hasFile(line *ctxfolder.Line, e *index.Entry) bool {
+	return e.Position >= line.Archived && vfs.HasViews(x.Dir.FS)
 }
 
 // checkSuspects examines the suspects, and again after a pause those that it cannot clear: a writer may be at work. A file
@@ -243,7 +248,7 @@ func (x *examination) judge(line *ctxfolder.Line, e *index.Entry) (raw []byte, p
 	case unread != nil:
 		set(KindLost, SeverityError, false, "no intact copy: "+unread.Error())
 		return nil, p, nil
-	case is == views.Missing && (blocked || e.Position < line.Archived):
+	case is == views.Missing && (blocked || !x.hasFile(line, e)):
 		return committed, nil, nil
 	case is == views.Missing && !e.IsSealed():
 		set(KindMissing, SeverityInfo, true, "its file does not exist yet: the next writer creates it")

@@ -139,8 +139,11 @@ func (c *Context) pending() (map[uuid.UUID][]index.Entry, error) {
 	return c.Index.Unsealed()
 }
 
-// expectMissing opens a batch for files that may exist already. Archived messages have none.
+// expectMissing opens a batch for files that may exist already. Archived messages have none, nor has a folder without views.
 func (c *Context) expectMissing(lines map[uuid.UUID][]index.Entry, m *Metadata) *fileBatch {
+	if !vfs.HasViews(c.Dir.FS) {
+		return nil
+	}
 	folders := m.Folders()
 	maps.DeleteFunc(folders, func(line uuid.UUID, _ string) bool { return len(lines[line]) == 0 })
 	if len(folders) == 0 {

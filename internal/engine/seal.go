@@ -6,6 +6,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/archive"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 )
 
 // Wrote notes that records were committed. A seal that is due begins when commits pause: beside appends, its syncs would
@@ -16,10 +17,14 @@ func (c *Context) Wrote() {
 	c.mu.Unlock()
 }
 
-// sealDue reports whether a log ended, or logs have so many bytes.
+// sealDue reports whether a log ended, or logs have so many bytes: those of a full log where nobody looks for the segments of
+// a short one.
 func (c *Context) sealDue(size int64) bool {
 	if c.Store.Options.noSeal || c.Store.ReadOnly {
 		return false
+	}
+	if !vfs.HasViews(c.Dir.FS) {
+		size = c.Store.Options.sealBytes
 	}
 	n, ended, err := c.Index.UnsealedBytes()
 	return err == nil && (ended || n >= min(size, c.Store.Options.sealBytes))
@@ -27,6 +32,9 @@ func (c *Context) sealDue(size int64) bool {
 
 // summarise replaces index.json, a view for people and other programs. The caller holds the lock for sealing.
 func (c *Context) summarise() {
+	if !vfs.HasViews(c.Dir.FS) {
+		return
+	}
 	b, err := c.Index.Summary()
 	if err == nil {
 		err = c.Dir.ReplaceView(ctxfolder.IndexFile, b)

@@ -45,4 +45,5 @@ func (b below) SyncAll() error                                    { return b.fsy
 func (b below) SyncFailures() uint64                              { return b.fsys.SyncFailures() }
 func (b below) Sub(name string) (FS, error)                       { return b.fsys.Sub(b.at(name)) }
 func (b below) Lock(name string) Lock                             { return b.fsys.Lock(b.at(name)) }
+func (b below) HasViews() bool                                    { return HasViews(b.fsys) }
 func (b below) Close() error                                      { return nil }

@@ -134,6 +134,8 @@ func (f sharedFS) Sub(name string) (FS, error) {
 
 // The optional interfaces of the FS.
 
+func (f sharedFS) HasViews() bool { return HasViews(f.FS) }
+
 func (f sharedFS) subStat(name string) (FS, fs.FileInfo, error) {
 	sub, info, err := SubStat(f.FS, name)
 	if err != nil {

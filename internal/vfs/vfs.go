@@ -86,6 +86,13 @@ type Lock interface {
 	Close() error
 }
 
+// HasViews reports whether people and other programs see the files of an FS, so that it is worth making files for them. An
+// FS that keeps files elsewhere has a method HasViews that returns false.
+func HasViews(fsys FS) bool {
+	f, ok := fsys.(interface{ HasViews() bool })
+	return !ok || f.HasViews()
+}
+
 // TypeName names a kind of file.
 func TypeName(t fs.FileMode) string {
 	switch {
