@@ -14,7 +14,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
@@ -27,9 +26,6 @@ type Directory interface {
 	// Ready returns an error as long as users and their stores cannot be read.
 	Ready(ctx context.Context) error
 }
-
-// Stores opens the store of a user, which the server closes.
-type Stores func(ctx context.Context, user uuid.UUID) (*ctxdir.Store, error)
 
 // Options configure a server.
 type Options struct {
@@ -136,6 +132,7 @@ func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer x.release(t)
+	t.expect(r, g.Quota)
 	go x.watch(ctx, stop, token)
 	r.Header.Set("Authorization", "Bearer "+x.token)
 	t.server(g.Scope).ServeHTTP(seen, r)

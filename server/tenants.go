@@ -16,8 +16,9 @@ import (
 type tenant struct {
 	user   uuid.UUID
 	opened chan struct{} // closed once it is known whether the store opened
-	store  *ctxdir.Store
+	store  Store
 	err    error
+	quota  quota
 	uses   int         // requests
 	since  time.Time   // nobody uses it
 	timer  *time.Timer // until it goes
@@ -31,6 +32,10 @@ type tenant struct {
 func (x *Server) acquire(ctx context.Context, user uuid.UUID) (*tenant, error) {
 	x.mu.Lock()
 	t := x.tenants[user]
+	if t != nil && t.failed() != nil {
+		x.forget(t) // it closes with its last request
+		t = nil
+	}
 	if t != nil {
 		x.use(t)
 		x.mu.Unlock()
@@ -41,13 +46,13 @@ func (x *Server) acquire(ctx context.Context, user uuid.UUID) (*tenant, error) {
 		return t, t.err
 	}
 	t = &tenant{user: user, opened: make(chan struct{}), uses: 1, options: x.o.API}
-	t.options.Token = x.token
+	t.options.Token, t.options.Full = x.token, t.full
 	x.tenants[user] = t
 	most := x.o.MaxOpen
 	x.mu.Unlock()
 	x.closeIdle(most)
 	// Others wait for the store, so that it opens even if this client leaves.
-	t.store, t.err = x.stores(context.WithoutCancel(ctx), user)
+	t.store, t.err = x.stores.Open(context.WithoutCancel(ctx), user)
 	close(t.opened)
 	if t.err != nil {
 		x.release(t)
@@ -63,10 +68,23 @@ func (x *Server) use(t *tenant) {
 	}
 }
 
+// failed returns why the store cannot answer: it did not open, or works no more. It is nil until that is known.
+func (t *tenant) failed() error {
+	select {
+	case <-t.opened:
+	default:
+		return nil
+	}
+	if t.err != nil {
+		return t.err
+	}
+	return t.store.Alive()
+}
+
 func (x *Server) release(t *tenant) {
 	x.mu.Lock()
 	t.uses--
-	goes := t.uses == 0 && (t.err != nil || x.ended.Err() != nil)
+	goes := t.uses == 0 && (t.failed() != nil || x.tenants[t.user] != t || x.ended.Err() != nil)
 	switch {
 	case goes:
 		x.forget(t)
@@ -98,7 +116,7 @@ func (x *Server) closeUnused(t *tenant) {
 	if !goes {
 		return
 	}
-	if _, err := t.store.Collect(x.ended, ctxdir.CollectOptions{All: true, IfDue: true}); err != nil && x.ended.Err() == nil {
+	if _, err := t.store.Engine().Collect(x.ended, ctxdir.CollectOptions{All: true, IfDue: true}); err != nil && x.ended.Err() == nil {
 		x.o.API.Log.Warn("garbage collection failed", "user", t.user, "error", err)
 	}
 	x.closeTenant(t)
@@ -135,7 +153,7 @@ func (x *Server) closeTenant(t *tenant) {
 	if t.store == nil {
 		return
 	}
-	if err := t.store.Close(); err != nil {
+	if err := t.store.Close(); err != nil && t.failed() == nil {
 		x.o.API.Log.Error("failed to close a store", "user", t.user, "error", err)
 	}
 }
@@ -156,7 +174,7 @@ func (t *tenant) server(s users.Scope) http.Handler {
 		o.ReadOnly = true
 	}
 	t.once[i].Do(func() {
-		made, err := api.New(t.store, o)
+		made, err := api.New(t.store.Engine(), o)
 		if err != nil {
 			panic(err) // the options were those of nobody's server
 		}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -24,6 +25,7 @@ const (
 	insertUser  = `INSERT INTO users (user_id, removed, record) VALUES ($1, false, $2)`
 	updateUser  = `UPDATE users SET record = $2 WHERE user_id = $1 AND NOT removed`
 	moveUser    = `UPDATE users SET removed = $2 WHERE user_id = $1`
+	deleteUser  = `DELETE FROM users WHERE user_id = $1 AND removed`
 	// lockUsers keeps two administrators from giving a name twice. The number stands for this table only.
 	lockUsers = `SELECT pg_advisory_xact_lock(7433201129)`
 )
@@ -103,6 +105,13 @@ func (w transaction) put(statement string, u *User) error {
 }
 
 func (w transaction) move(id uuid.UUID, _, to place) error { return w.one(moveUser, id, to == removed) }
+
+func (w transaction) erase(id uuid.UUID) error {
+	if err := pgfs.Erase(w.ctx, w.tx, id); err != nil {
+		return err
+	}
+	return w.one(deleteUser, id)
+}
 
 // one runs a statement that changes one row.
 func (w transaction) one(statement string, args ...any) error {

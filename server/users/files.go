@@ -34,7 +34,8 @@ type file struct {
 // files keeps users in a folder: users/ID/user.json, beside the store of each. Removed users are in removed/.
 //
 // Crash order: user.json is replaced as a whole and durable, before a call returns; a new folder of a user is durable with it.
-// A folder without the file is that of no user, and the next new user has another id. A user moves by one rename.
+// A folder without the file is that of no user, and the next new user has another id. A user moves by one rename. One who is
+// erased loses the file last: what an interruption left can be erased again.
 type files struct{ dir vfs.FS }
 
 // OpenFiles opens users in a folder, which it makes if there is none. The store of a user is at [StorePath].
@@ -148,4 +149,18 @@ func (w fileWriter) move(id uuid.UUID, from, to place) error {
 		return err
 	}
 	return errors.Join(w.dir.SyncDir(string(to)), w.dir.SyncDir(string(from)))
+}
+
+func (w fileWriter) erase(id uuid.UUID) error {
+	at := folder(removed, id)
+	if err := vfs.RemoveAll(w.dir, at+"/"+storeDir); err != nil {
+		return err
+	}
+	if err := w.dir.SyncDir(at); err != nil {
+		return err
+	}
+	if err := vfs.RemoveAll(w.dir, at); err != nil {
+		return err
+	}
+	return w.dir.SyncDir(string(removed))
 }

@@ -37,6 +37,8 @@ type writer interface {
 	add(u *User) error
 	replace(u *User) error
 	move(id uuid.UUID, from, to place) error
+	// erase removes a removed user for good, with everything that is kept for them.
+	erase(id uuid.UUID) error
 }
 
 type place string
@@ -173,6 +175,29 @@ func (x *Users) move(ctx context.Context, name string, from, to place) (u User, 
 		return w.move(u.ID, from, to)
 	})
 	return u, err
+}
+
+// Erase removes a removed user for good, with conversations and keys. Nothing brings them back.
+func (x *Users) Erase(ctx context.Context, name string) (u User, err error) {
+	err = x.all.alone(ctx, func(w writer) error {
+		all, err := w.list(removed)
+		if u, err = named(all, name, err); err != nil {
+			return err
+		}
+		return w.erase(u.ID)
+	})
+	return u, err
+}
+
+// SetQuota bounds how much room the store of a user may take, in bytes; 0 for no bound.
+func (x *Users) SetQuota(ctx context.Context, name string, bytes int64) error {
+	if bytes < 0 {
+		return fmt.Errorf("%w: a quota of %d bytes", ErrInvalid, bytes)
+	}
+	return x.change(ctx, name, func(u *User) error {
+		u.Quota = bytes
+		return nil
+	})
 }
 
 // NewToken makes a token of a user. Only the caller ever has it.

@@ -62,7 +62,7 @@ func (u *User) grant(id string, secret []byte, now time.Time) (Grant, error) {
 		if t.ID != id || subtle.ConstantTimeCompare(t.Sum, sum[:]) != 1 || t.expired(now) {
 			continue
 		}
-		g := Grant{User: u.ID, Token: t.ID, Scope: t.Scope}
+		g := Grant{User: u.ID, Token: t.ID, Scope: t.Scope, Quota: u.Quota}
 		if t.ExpiresAt != nil {
 			g.Expires = *t.ExpiresAt
 		}

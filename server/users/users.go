@@ -16,6 +16,7 @@ type User struct {
 	ID        uuid.UUID `json:"id"`
 	Name      string    `json:"name"` // no other user has it
 	CreatedAt time.Time `json:"created_at"`
+	Quota     int64     `json:"quota,omitempty"` // how much room the store may take, in bytes; 0 for no bound
 	Tokens    []Token   `json:"tokens,omitempty"`
 }
 
@@ -44,6 +45,7 @@ type Grant struct {
 	Token   string // its id
 	Scope   Scope
 	Expires time.Time // zero if it does not
+	Quota   int64     // of the user, see [User]
 }
 
 // Errors, wrapped by those that functions return.
