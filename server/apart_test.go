@@ -33,8 +33,10 @@ func (k *kit) operations() (all [][2]string) {
 
 // TestUsersAreApart sends a request to each operation with the ids of somebody else. The answer is that to ids which nobody has,
 // but for the ids in it, and nothing of the other one changes.
-func TestUsersAreApart(t *testing.T) {
-	k := newKit(t, server.Options{Audit: server.AuditAll})
+func TestUsersAreApart(t *testing.T) { each(t, testUsersAreApart) }
+
+func testUsersAreApart(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{Audit: server.AuditAll})
 	ada, bob := k.tokens["ada"], k.tokens["bob"]
 	id := k.create(ada, "CANARY-TITLE", "CANARY-TEXT")
 	own := k.create(bob, "of bob", "of bob")
@@ -99,8 +101,10 @@ func TestUsersAreApart(t *testing.T) {
 }
 
 // TestNobody sends requests with no token, and with wrong ones: they get what needs none.
-func TestNobody(t *testing.T) {
-	k := newKit(t, server.Options{})
+func TestNobody(t *testing.T) { each(t, testNobody) }
+
+func testNobody(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
 	wrong := []string{"", "nonsense", strings.Repeat("x", 64), k.tokens["ada"][:63] + "_", k.tokens["ada"] + "A", strings.Repeat("A", 64)}
 	for _, op := range k.operations() {
 		path := strings.NewReplacer("{context}", uuid.NewString(), "{branch}", "main").Replace(op[1])

@@ -142,5 +142,9 @@ type inDatabase struct {
 
 func (s inDatabase) Engine() *ctxdir.Store { return s.Store }
 func (s inDatabase) Alive() error          { return s.files.Alive() }
-func (s inDatabase) Size() (int64, error)  { return s.files.Size() }
-func (s inDatabase) Close() error          { return errors.Join(s.Store.Close(), s.files.Close()) }
+
+// Look implements [Store].
+func (s inDatabase) Look(ctx context.Context) error { return s.files.Look(ctx) }
+
+func (s inDatabase) Size() (int64, error) { return s.files.Size() }
+func (s inDatabase) Close() error         { return errors.Join(s.Store.Close(), s.files.Close()) }

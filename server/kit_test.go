@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"net/http"
 	"net/http/httptest"
+	"os"
 	"strings"
 	"sync"
 	"testing"
@@ -15,15 +16,20 @@ import (
 
 	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/internal/pgtest"
+	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/ctxdir/ctxdir/web"
+	"github.com/tink-crypto/tink-go/v2/aead"
+	"github.com/tink-crypto/tink-go/v2/keyset"
+	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
 // kit is a server with the users ada and bob.
 type kit struct {
 	*testing.T
-	dir    string
 	users  *users.Users
+	stores server.Stores
 	server *server.Server
 	url    string
 	tokens map[string]string // by the name of the user
@@ -48,21 +54,85 @@ func (l *lines) String() string {
 	return l.b.String()
 }
 
-func newKit(t *testing.T, o server.Options) *kit {
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+
+// backend is where users and stores are.
+type backend struct {
+	dir    string
+	url    string // of a database; empty for the folder
+	master pgfs.Master
+	apart  bool
+}
+
+// each runs a test over a folder and over a database.
+func each(t *testing.T, test func(t *testing.T, at backend)) {
+	t.Run("folders", func(t *testing.T) { test(t, backend{dir: t.TempDir()}) })
+	t.Run("database", func(t *testing.T) { test(t, newDatabase(t)) })
+}
+
+func newDatabase(t *testing.T) backend {
 	t.Helper()
-	k := &kit{T: t, dir: t.TempDir(), tokens: map[string]string{}, log: &lines{}}
-	var err error
-	if k.users, err = users.OpenFiles(k.dir); err != nil {
+	_, url := pgtest.Empty(t)
+	h, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+	if err != nil {
 		t.Fatal(err)
 	}
+	key, err := aead.New(h)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return backend{url: url, master: func() (tink.AEAD, error) { return key, nil }}
+}
+
+// open returns the users, who they may be, and their stores, until the test ends.
+func (b backend) open(t *testing.T) (*users.Users, server.Directory, server.Stores) {
+	t.Helper()
+	if b.url == "" {
+		all, err := users.OpenFiles(b.dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() {
+			if err := all.Close(); err != nil {
+				t.Error(err)
+			}
+		})
+		return all, all, server.Folders(b.dir)
+	}
+	d, err := server.NewDatabase(t.Context(), b.url, server.DatabaseOptions{
+		Master: b.master, Apart: b.apart, Damaged: func(err error) { t.Error(err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = d.Close() })
+	if err := d.Prepare(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	return d.Users(), d, d
+}
+
+func newKit(t *testing.T, at backend, o server.Options) *kit {
+	t.Helper()
+	k := joinKit(t, at, o)
 	for _, name := range []string{"ada", "bob"} {
 		if _, err := k.users.Add(t.Context(), name); err != nil {
 			t.Fatal(err)
 		}
 		k.tokens[name] = k.token(name, users.TokenOptions{})
 	}
+	return k
+}
+
+// joinKit is a server for users who are there.
+func joinKit(t *testing.T, at backend, o server.Options) *kit {
+	t.Helper()
+	k := &kit{T: t, tokens: map[string]string{}, log: &lines{}}
+	var directory server.Directory
+	k.users, directory, k.stores = at.open(t)
+	var err error
 	o.API.Page, o.API.Log = web.Files(), slog.New(slog.NewJSONHandler(k.log, nil))
-	if k.server, err = server.New(k.users, server.Folders(k.dir), o); err != nil {
+	if k.server, err = server.New(directory, k.stores, o); err != nil {
 		t.Fatal(err)
 	}
 	l, err := api.Listen("127.0.0.1:0")
@@ -76,9 +146,6 @@ func newKit(t *testing.T, o server.Options) *kit {
 	t.Cleanup(func() {
 		stop()
 		if err := <-ended; err != nil {
-			t.Error(err)
-		}
-		if err := k.users.Close(); err != nil {
 			t.Error(err)
 		}
 	})

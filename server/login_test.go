@@ -103,9 +103,11 @@ func (p *provider) sign(nonce string) string {
 }
 
 // TestLogin signs in as a browser does, and uses the token.
-func TestLogin(t *testing.T) {
+func TestLogin(t *testing.T) { each(t, testLogin) }
+
+func testLogin(t *testing.T, at backend) {
 	p := newProvider(t)
-	k := newKit(t, server.Options{})
+	k := newKit(t, at, server.Options{})
 	// The public URL is known once the server listens.
 	var handler http.Handler
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { handler.ServeHTTP(w, r) }))
@@ -116,7 +118,7 @@ func TestLogin(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	x, err := server.New(k.users, server.Folders(k.dir), server.Options{Login: login, API: api.Options{PublicURL: s.URL, Login: "/login"}})
+	x, err := server.New(k.users, k.stores, server.Options{Login: login, API: api.Options{PublicURL: s.URL, Login: "/login"}})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
 	"github.com/prometheus/client_golang/prometheus"
@@ -73,12 +74,28 @@ func (x *Server) note(r *http.Request, g users.Grant, w *seenResponse, began tim
 // seenResponse notes the status.
 type seenResponse struct {
 	http.ResponseWriter
-	status int
+	status  int
+	failed  func() error // why the store works no more; nil before it is known which one answers
+	dropped bool         // another answer took the place of what is written
 }
 
+// WriteHeader sends the status, except that a store which works no more is unavailable: the next request opens it anew.
 func (w *seenResponse) WriteHeader(status int) {
+	if status == http.StatusInternalServerError && w.failed != nil && w.failed() != nil {
+		w.failed = nil
+		api.Unavailable(w)
+		w.dropped = true
+		return
+	}
 	w.status = status
 	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *seenResponse) Write(b []byte) (int, error) {
+	if w.dropped {
+		return len(b), nil
+	}
+	return w.ResponseWriter.Write(b)
 }
 
 // Unwrap is for [http.ResponseController].

@@ -133,13 +133,14 @@ func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	defer x.release(t)
 	t.expect(r, g.Quota)
-	go x.watch(ctx, stop, token)
+	seen.failed = t.failed
+	go x.watch(ctx, stop, token, t)
 	r.Header.Set("Authorization", "Bearer "+x.token)
 	t.server(g.Scope).ServeHTTP(seen, r)
 }
 
-// watch ends a request whose token ends meanwhile: it expires, or is revoked.
-func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string) {
+// watch ends a request whose token ends meanwhile: it expires, or is revoked. Likewise if another server took over the store.
+func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string, t *tenant) {
 	tick := time.NewTicker(x.recheck)
 	defer tick.Stop()
 	for {
@@ -147,7 +148,8 @@ func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			if _, err := x.users.Authorize(ctx, token); errors.Is(err, users.ErrUnauthorized) {
+			_, err := x.users.Authorize(ctx, token)
+			if errors.Is(err, users.ErrUnauthorized) || t.store.Look(ctx) != nil && t.failed() != nil {
 				end()
 				return
 			}

@@ -1,6 +1,7 @@
 package server_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"net/http"
@@ -12,14 +13,16 @@ import (
 	"time"
 
 	"github.com/coder/websocket"
-	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/internal/pgtest"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
 )
 
-func TestScopes(t *testing.T) {
-	k := newKit(t, server.Options{})
+func TestScopes(t *testing.T) { each(t, testScopes) }
+
+func testScopes(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
 	id := k.create(k.tokens["ada"], "title", "text")
 	reader := k.token("ada", users.TokenOptions{Scope: users.Read})
 	if a := k.do(reader, "GET", "/v1/contexts/"+id, ""); a.status != http.StatusOK {
@@ -35,8 +38,10 @@ func TestScopes(t *testing.T) {
 }
 
 // TestTokenEnds revokes a token while a follower uses it.
-func TestTokenEnds(t *testing.T) {
-	k := newKit(t, server.Options{})
+func TestTokenEnds(t *testing.T) { each(t, testTokenEnds) }
+
+func testTokenEnds(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
 	k.server.RecheckEvery(5 * time.Millisecond)
 	token, made, err := k.users.NewToken(t.Context(), "ada", users.TokenOptions{})
 	if err != nil {
@@ -69,8 +74,10 @@ func TestTokenEnds(t *testing.T) {
 }
 
 // TestRemovedUser removes a user whose store is open, and restores the user.
-func TestRemovedUser(t *testing.T) {
-	k := newKit(t, server.Options{})
+func TestRemovedUser(t *testing.T) { each(t, testRemovedUser) }
+
+func testRemovedUser(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
 	id := k.create(k.tokens["ada"], "title", "text")
 	if _, err := k.users.Remove(t.Context(), "ada"); err != nil {
 		t.Fatal(err)
@@ -87,14 +94,22 @@ func TestRemovedUser(t *testing.T) {
 }
 
 // TestIdleStores closes stores that nobody uses, and opens them again.
-func TestIdleStores(t *testing.T) {
-	k := newKit(t, server.Options{Idle: time.Millisecond})
+func TestIdleStores(t *testing.T) { each(t, testIdleStores) }
+
+func testIdleStores(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{Idle: time.Millisecond})
 	id := k.create(k.tokens["ada"], "title", "text")
 	eventually(t, "no store is open", func() bool { return strings.Contains(k.metrics(), "ctxdir_stores_open 0\n") })
 	if a := k.do(k.tokens["ada"], "GET", "/v1/contexts/"+id, ""); a.status != http.StatusOK {
 		t.Errorf("after the store closed: %d", a.status)
 	}
-	k = newKit(t, server.Options{Idle: time.Hour, MaxOpen: 1})
+}
+
+// TestMostOpen lets a server have one store open at a time.
+func TestMostOpen(t *testing.T) { each(t, testMostOpen) }
+
+func testMostOpen(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{Idle: time.Hour, MaxOpen: 1})
 	for range 3 {
 		for _, token := range k.tokens {
 			if a := k.do(token, "GET", "/v1/contexts", ""); a.status != http.StatusOK {
@@ -108,8 +123,10 @@ func TestIdleStores(t *testing.T) {
 }
 
 // TestManyRequestsAtOnce lets many clients of two users write while their stores close all the time.
-func TestManyRequestsAtOnce(t *testing.T) {
-	k := newKit(t, server.Options{Idle: time.Nanosecond, MaxOpen: 1})
+func TestManyRequestsAtOnce(t *testing.T) { each(t, testManyRequestsAtOnce) }
+
+func testManyRequestsAtOnce(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{Idle: time.Nanosecond, MaxOpen: 1})
 	ids := map[string]string{}
 	for name, token := range k.tokens {
 		ids[name] = k.create(token, name, "first")
@@ -142,11 +159,15 @@ type failing struct{ *users.Users }
 
 func (failing) Ready(context.Context) error { return errors.New("CANARY-PATH is away") }
 
-func TestUnavailable(t *testing.T) {
-	k := newKit(t, server.Options{})
-	s, err := server.New(failing{k.users}, func(context.Context, uuid.UUID) (*ctxdir.Store, error) {
-		return nil, errors.New("CANARY-PATH is away")
-	}, server.Options{})
+func (failing) Open(context.Context, uuid.UUID) (server.Store, error) {
+	return nil, errors.New("CANARY-PATH is away")
+}
+
+func TestUnavailable(t *testing.T) { each(t, testUnavailable) }
+
+func testUnavailable(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
+	s, err := server.New(failing{k.users}, failing{k.users}, server.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -163,23 +184,43 @@ func TestUnavailable(t *testing.T) {
 	}
 }
 
-// TestNoTokenInTheClear looks for tokens in what the server keeps.
-func TestNoTokenInTheClear(t *testing.T) {
-	k := newKit(t, server.Options{})
-	k.create(k.tokens["ada"], "title", "text")
-	err := filepath.WalkDir(k.dir, func(path string, e os.DirEntry, err error) error {
-		if err != nil || e.IsDir() {
-			return err
+// TestNothingInTheClear looks for tokens in what the server keeps, and in a database for conversations: in tables, indexes and the
+// log, as they are on disk.
+func TestNothingInTheClear(t *testing.T) { each(t, testNothingInTheClear) }
+
+func testNothingInTheClear(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
+	canaries := map[string]string{}
+	for user, token := range k.tokens {
+		canaries["the token of "+user], canaries["the secret of "+user] = token, token[32:]
+	}
+	seen, dir := false, at.dir
+	id := k.create(k.tokens["ada"], "CANARY-TITLE", "CANARY-TEXT")
+	if at.url != "" {
+		canaries["a title"], canaries["a text"], canaries["an id"] = "CANARY-TITLE", "CANARY-TEXT", id
+		dir = pgtest.Flushed(t)
+	}
+	err := filepath.WalkDir(dir, func(path string, e os.DirEntry, err error) error {
+		if err != nil || !e.Type().IsRegular() {
+			return ignoreMissing(err)
 		}
 		b, err := os.ReadFile(path)
-		for _, token := range k.tokens {
-			if strings.Contains(string(b), token) || strings.Contains(string(b), token[32:]) {
-				t.Errorf("%s has a token", path)
+		for what, canary := range canaries {
+			if bytes.Contains(b, []byte(canary)) {
+				t.Errorf("%s has %s", path, what)
 			}
 		}
-		return err
+		seen = seen || bytes.Contains(b, []byte(`"name":"ada"`)) || bytes.Contains(b, []byte(`"name": "ada"`))
+		return ignoreMissing(err)
 	})
-	if err != nil {
-		t.Fatal(err)
+	if err != nil || !seen {
+		t.Fatal("the record of the user was not seen", err)
 	}
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, os.ErrNotExist) {
+		return nil
+	}
+	return err
 }

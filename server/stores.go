@@ -26,6 +26,8 @@ type Store interface {
 	Size() (int64, error)
 	// Alive returns why nothing works any more until the store is opened anew; nil as long as it works.
 	Alive() error
+	// Look is Alive after a look at where the store is: another server may have taken it over.
+	Look(ctx context.Context) error
 	Close() error
 }
 
@@ -50,6 +52,9 @@ type inFolder struct {
 
 func (s inFolder) Engine() *ctxdir.Store { return s.Store }
 func (s inFolder) Alive() error          { return nil }
+
+// Look implements [Store]. Several processes may use a folder.
+func (s inFolder) Look(context.Context) error { return nil }
 
 func (s inFolder) Size() (bytes int64, err error) {
 	err = filepath.WalkDir(s.path, func(_ string, e fs.DirEntry, err error) error {

@@ -30,12 +30,32 @@ type tenant struct {
 
 // acquire returns the tenant of a user for one request. The caller releases it.
 func (x *Server) acquire(ctx context.Context, user uuid.UUID) (*tenant, error) {
-	x.mu.Lock()
-	t := x.tenants[user]
-	if t != nil && t.failed() != nil {
-		x.forget(t) // it closes with its last request
-		t = nil
+	for {
+		t, isNew, err := x.tenant(ctx, user)
+		if err != nil || isNew {
+			return t, err
+		}
+		err = t.store.Look(ctx)
+		if err == nil {
+			return t, nil
+		}
+		gone := t.failed() != nil
+		if gone {
+			x.mu.Lock()
+			x.forget(t) // it closes with its last request
+			x.mu.Unlock()
+		}
+		x.release(t)
+		if !gone {
+			return nil, err
+		}
 	}
+}
+
+// tenant returns the tenant of a user, and whether it was opened for this request.
+func (x *Server) tenant(ctx context.Context, user uuid.UUID) (t *tenant, isNew bool, err error) {
+	x.mu.Lock()
+	t = x.tenants[user]
 	if t != nil {
 		x.use(t)
 		x.mu.Unlock()
@@ -43,7 +63,7 @@ func (x *Server) acquire(ctx context.Context, user uuid.UUID) (*tenant, error) {
 		if t.err != nil {
 			x.release(t)
 		}
-		return t, t.err
+		return t, false, t.err
 	}
 	t = &tenant{user: user, opened: make(chan struct{}), uses: 1, options: x.o.API}
 	t.options.Token, t.options.Full = x.token, t.full
@@ -57,7 +77,7 @@ func (x *Server) acquire(ctx context.Context, user uuid.UUID) (*tenant, error) {
 	if t.err != nil {
 		x.release(t)
 	}
-	return t, t.err
+	return t, true, t.err
 }
 
 // use notes one more request. The caller holds mu.

@@ -1,6 +1,7 @@
 package pgfs
 
 import (
+	"context"
 	"errors"
 	"io/fs"
 	"iter"
@@ -252,6 +253,10 @@ func (f *FS) Statements() int64 { return f.v.trips.Load() }
 
 // Alive returns why nothing works any more: an error that wraps [ErrTaken], [ErrLost], [ErrUnknown] or fs.ErrClosed.
 func (f *FS) Alive() error { return f.v.alive() }
+
+// Look is Alive after a question to the database whether another process has taken over the user: reads alone do not find that
+// out.
+func (f *FS) Look(ctx context.Context) error { return f.v.look(ctx) }
 
 const selectSize = `SELECT coalesce(sum(size), 0) FROM nodes WHERE user_id = $1`
 

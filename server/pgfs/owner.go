@@ -104,6 +104,25 @@ func (o *owner) why(acked int64) error {
 	return fault(fmt.Errorf("%w: %w", ErrUnknown, err))
 }
 
+// look asks whether this process still owns the user.
+func (o *owner) look(ctx context.Context) error {
+	if err := o.alive(); err != nil {
+		return err
+	}
+	var fence, ops int64
+	o.trips.Add(1)
+	err := o.pool.QueryRow(ctx, selectOwner, o.user).Scan(&fence, &ops)
+	switch {
+	case errors.Is(err, pgx.ErrNoRows):
+		return o.fail(fault(ErrLost))
+	case err != nil:
+		return fault(err)
+	case fence != o.fence:
+		return o.fail(fault(ErrTaken))
+	}
+	return nil
+}
+
 // sync makes every acknowledged change durable. A transaction that writes nothing would not wait for the disk.
 func (o *owner) sync() error {
 	o.mu.Lock()

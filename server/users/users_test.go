@@ -11,21 +11,44 @@ import (
 	"testing"
 	"time"
 
+	"github.com/ctxdir/ctxdir/server/internal/pgtest"
+	"github.com/ctxdir/ctxdir/server/internal/schema"
 	"github.com/google/uuid"
 )
 
-func open(t *testing.T, dir string) *Users {
-	t.Helper()
-	x, err := OpenFiles(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = x.Close() })
-	return x
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+
+// opener opens the same users again and again.
+type opener func() *Users
+
+// each runs a test over a folder and over a database.
+func each(t *testing.T, test func(t *testing.T, open opener)) {
+	t.Run("files", func(t *testing.T) { test(t, inFiles(t, t.TempDir())) })
+	t.Run("database", func(t *testing.T) {
+		pool, _ := pgtest.Empty(t)
+		if err := schema.Migrate(t.Context(), pool); err != nil {
+			t.Fatal(err)
+		}
+		test(t, func() *Users { return InDatabase(pool) })
+	})
 }
 
-func TestNames(t *testing.T) {
-	x := open(t, t.TempDir())
+func inFiles(t *testing.T, dir string) opener {
+	return func() *Users {
+		t.Helper()
+		x, err := OpenFiles(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { _ = x.Close() })
+		return x
+	}
+}
+
+func TestNames(t *testing.T) { each(t, testNames) }
+
+func testNames(t *testing.T, open opener) {
+	x := open()
 	for _, name := range []string{"ada", "Ada.Lovelace", "ada+1@example.org", "7", strings.Repeat("a", 64)} {
 		if _, err := x.Add(t.Context(), name); err != nil {
 			t.Errorf("%q: %v", name, err)
@@ -45,9 +68,10 @@ func TestNames(t *testing.T) {
 	}
 }
 
-func TestTokens(t *testing.T) {
-	dir := t.TempDir()
-	x := open(t, dir)
+func TestTokens(t *testing.T) { each(t, testTokens) }
+
+func testTokens(t *testing.T, open opener) {
+	x := open()
 	u, err := x.Add(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)
@@ -64,7 +88,7 @@ func TestTokens(t *testing.T) {
 	}
 	want := func(token string, scope Scope) {
 		t.Helper()
-		g, err := open(t, dir).withClock(x.now).Authorize(t.Context(), token)
+		g, err := open().withClock(x.now).Authorize(t.Context(), token)
 		if err != nil || g.User != u.ID || g.Scope != scope {
 			t.Errorf("%+v %v, want %s", g, err, scope)
 		}
@@ -115,9 +139,10 @@ func (x *Users) withClock(now func() time.Time) *Users {
 }
 
 // TestRemoveAndRestore: a removed user comes back with everything, unless another one has the name.
-func TestRemoveAndRestore(t *testing.T) {
-	dir := t.TempDir()
-	x := open(t, dir)
+func TestRemoveAndRestore(t *testing.T) { each(t, testRemoveAndRestore) }
+
+func testRemoveAndRestore(t *testing.T, open opener) {
+	x := open()
 	u, err := x.Add(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)
@@ -149,16 +174,83 @@ func TestRemoveAndRestore(t *testing.T) {
 	if _, err := x.Restore(t.Context(), "nobody"); !errors.Is(err, ErrNotFound) {
 		t.Errorf("restored nobody: %v", err)
 	}
+	if _, err := x.Add(t.Context(), "bob"); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Erase(t.Context(), "bob"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("erased one who was not removed: %v", err)
+	}
+	for range 2 {
+		if _, err := x.Erase(t.Context(), "ada"); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if gone, err = open().Removed(t.Context()); err != nil || len(gone) != 0 {
+		t.Errorf("after the erasure: %v %v", gone, err)
+	}
+	if all, err := x.List(t.Context()); err != nil || len(all) != 1 {
+		t.Errorf("after the erasure: %v %v", all, err)
+	}
+}
+
+// TestEnsure: an account has the same user each time, until that one is removed.
+func TestEnsure(t *testing.T) { each(t, testEnsure) }
+
+func testEnsure(t *testing.T, open opener) {
+	x := open()
+	if _, err := x.Add(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	id := uuid.New()
+	first, err := x.Ensure(t.Context(), id, "ada")
+	if err != nil || first.ID != id || first.Name != "user-"+id.String() {
+		t.Errorf("%+v %v", first, err)
+	}
+	again, err := open().Ensure(t.Context(), id, "ada")
+	if err != nil || again.ID != id || again.Name != first.Name {
+		t.Errorf("%+v %v", again, err)
+	}
+	if _, err := x.Remove(t.Context(), first.Name); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := x.Ensure(t.Context(), id, "ada"); !errors.Is(err, ErrNotFound) {
+		t.Errorf("a removed user: %v", err)
+	}
+}
+
+func TestQuota(t *testing.T) { each(t, testQuota) }
+
+func testQuota(t *testing.T, open opener) {
+	x := open()
+	if _, err := x.Add(t.Context(), "ada"); err != nil {
+		t.Fatal(err)
+	}
+	token, _, err := x.NewToken(t.Context(), "ada", TokenOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range []int64{1 << 30, 0} {
+		if err := x.SetQuota(t.Context(), "ada", n); err != nil {
+			t.Fatal(err)
+		}
+		if g, err := open().Authorize(t.Context(), token); err != nil || g.Quota != n {
+			t.Errorf("%+v %v, want %d", g, err, n)
+		}
+	}
+	if err := x.SetQuota(t.Context(), "ada", -1); !errors.Is(err, ErrInvalid) {
+		t.Errorf("a negative quota: %v", err)
+	}
 }
 
 // TestAddTogether adds users with the same names at once: one of each wins.
-func TestAddTogether(t *testing.T) {
-	dir := t.TempDir()
+func TestAddTogether(t *testing.T) { each(t, testAddTogether) }
+
+func testAddTogether(t *testing.T, open opener) {
 	var wg sync.WaitGroup
 	var mu sync.Mutex
 	added := map[string]int{}
 	for range 8 {
-		x := open(t, dir)
+		x := open()
 		wg.Go(func() {
 			for i := range 10 {
 				name := fmt.Sprint("user", i)
@@ -187,7 +279,7 @@ func TestAddTogether(t *testing.T) {
 // TestHostileFolders: what is not a user's folder is none, and what is not the user of a folder is an error.
 func TestHostileFolders(t *testing.T) {
 	dir := t.TempDir()
-	x := open(t, dir)
+	x := inFiles(t, dir)()
 	u, err := x.Add(t.Context(), "ada")
 	if err != nil {
 		t.Fatal(err)

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"sort"
@@ -16,11 +17,12 @@ import (
 
 // config is how the server runs. Each member is a flag, an environment variable and a line of a file.
 type config struct {
-	Dir, Listen, PublicURL, Cert, Key, Metrics, Audit, File string
+	Dir, DB, MasterKey, Listen, PublicURL, Cert, Key, Metrics, Audit, File string
 
 	Issuer, ClientID, ClientSecret string
 	Domains                        []string
 
+	Apart     bool
 	PlainHTTP bool
 	MaxBody   int64
 	Idle      time.Duration
@@ -38,6 +40,9 @@ func newConfig(env func(string) (string, bool)) *config {
 func (c *config) flags(root *cobra.Command) {
 	p := root.PersistentFlags()
 	p.StringVar(&c.Dir, "dir", "", "keep users and their conversations in `DIR`")
+	p.StringVar(&c.DB, "db", "", "keep them in the PostgreSQL at `URL` instead; better as $CTXSERVER_DB_FILE if it has a password")
+	p.StringVar(&c.MasterKey, "key", "", "encrypt what is in the database with the key in `FILE`, from: ctxserver key new FILE")
+	p.BoolVar(&c.Apart, "db-apart", false, "let no two users share a transaction, for a database that is distributed by user")
 	p.StringVar(&c.File, "config", "", "read settings from `FILE`, in YAML")
 	p.StringVar(&c.Listen, "listen", "127.0.0.1:7434", "listen at `ADDR`")
 	p.StringVar(&c.PublicURL, "public-url", "", "accept requests for the host of `URL`: how users reach the server")
@@ -61,7 +66,7 @@ func isSetting(f *pflag.Flag) bool {
 }
 
 // isSecret reports whether nobody may see the value of a setting.
-func isSecret(f *pflag.Flag) bool { return strings.HasSuffix(f.Name, "-secret") }
+func isSecret(f *pflag.Flag) bool { return f.Name == "db" || strings.HasSuffix(f.Name, "-secret") }
 
 // variable is the name of a setting in the environment.
 func variable(name string) string {
@@ -149,6 +154,10 @@ func (c *config) check() error {
 	switch a := server.Audit(c.Audit); {
 	case a != server.AuditNone && a != server.AuditChanges && a != server.AuditAll:
 		return fmt.Errorf("--audit %s: expected none, changes or all", c.Audit)
+	case c.Dir != "" && c.DB != "":
+		return errors.New("--dir and --db exclude each other")
+	case c.DB == "" && (c.MasterKey != "" || c.Apart):
+		return errors.New("--key and --db-apart are for a database: --db")
 	case (c.Cert == "") != (c.Key == ""):
 		return fmt.Errorf("--tls-cert and --tls-key need each other")
 	case c.MaxBody < 1 || c.MaxOpen < 1 || c.Idle <= 0:

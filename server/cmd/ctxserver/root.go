@@ -59,7 +59,8 @@ func (a *app) root() *cobra.Command {
 		Short: "Serve the conversations of many users",
 		Long: `Serve the conversations of many users. Each has a store of their own, and sees nothing of the others.
 
-Without a verb, ctxserver serves until it is told to end. It keeps users and stores in the folder --dir.
+Without a verb, ctxserver serves until it is told to end. It keeps users and stores in the folder --dir, or
+encrypted with --key in the PostgreSQL database --db.
 Each flag is also an environment variable, such as CTXSERVER_LISTEN for --listen, and a line of the file
 --config, such as "listen: 127.0.0.1:7434". The environment wins over flags, and flags over the file.
 With _FILE after its name, a variable names a file with the value: so secrets stay out of the environment.`,
@@ -89,7 +90,7 @@ With _FILE after its name, a variable names a file with the value: so secrets st
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON Lines")
 	a.config.flags(root)
-	root.AddCommand(a.userCmd(), a.configCmd())
+	root.AddCommand(a.userCmd(), a.keyCmd(), a.configCmd())
 	return root
 }
 
@@ -102,18 +103,6 @@ func (a *app) print(record any, format string, args ...any) error {
 	}
 	_, err := fmt.Fprintf(a.stdout, format+"\n", args...)
 	return err
-}
-
-// withUsers runs f with the users of the folder.
-func (a *app) withUsers(f func(all *users.Users) error) error {
-	if a.config.Dir == "" {
-		return wrong("--dir is missing: the folder for users and their conversations")
-	}
-	all, err := users.OpenFiles(a.config.Dir)
-	if err != nil {
-		return err
-	}
-	return errors.Join(f(all), all.Close())
 }
 
 // version is that of the build.

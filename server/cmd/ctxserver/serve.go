@@ -13,7 +13,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/server"
-	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/ctxdir/ctxdir/web"
 )
 
@@ -33,26 +32,41 @@ func (a *app) serve(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return a.withUsers(func(all *users.Users) error {
-		o := server.Options{
-			API: api.Options{
-				PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(),
-				Log: slog.New(slog.NewJSONHandler(a.stderr, nil)),
-			},
-			Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit),
+	log := slog.New(slog.NewJSONHandler(a.stderr, nil))
+	p, err := a.place(ctx, log)
+	if err != nil {
+		return err
+	}
+	o := server.Options{
+		API:  api.Options{PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(), Log: log},
+		Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit),
+	}
+	if o.Login, err = c.login(ctx, p.users); err != nil {
+		return errors.Join(err, p.close())
+	}
+	if o.Login != nil {
+		o.API.Login = "/login"
+	}
+	s, err := server.New(p.directory, p.stores, o)
+	if err != nil {
+		return errors.Join(usageError{err}, p.close())
+	}
+	// It answers /healthz meanwhile, and is not ready.
+	ctx, stop := context.WithCancelCause(ctx)
+	prepared := make(chan struct{})
+	go func() {
+		defer close(prepared)
+		if err := p.prepare(ctx); err != nil {
+			stop(err)
 		}
-		if o.Login, err = c.login(ctx, all); err != nil {
-			return err
-		}
-		if o.Login != nil {
-			o.API.Login = "/login"
-		}
-		s, err := server.New(all, server.Folders(c.Dir), o)
-		if err != nil {
-			return usageError{err}
-		}
-		return a.listen(ctx, s, config)
-	})
+	}()
+	err = a.listen(ctx, s, config)
+	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {
+		err = errors.Join(err, cause)
+	}
+	stop(nil)
+	<-prepared
+	return errors.Join(err, p.close())
 }
 
 // login returns how people sign in with an account; nil if they do not.

@@ -17,10 +17,11 @@ type userRecord struct {
 	Name      string    `json:"name"`
 	CreatedAt time.Time `json:"created_at"`
 	Tokens    int       `json:"tokens"`
+	Quota     int64     `json:"quota,omitempty"` // in bytes
 }
 
 func userRecordOf(record string, u users.User) userRecord {
-	return userRecord{record, u.ID, u.Name, u.CreatedAt, len(u.Tokens)}
+	return userRecord{record, u.ID, u.Name, u.CreatedAt, len(u.Tokens), u.Quota}
 }
 
 type tokenRecord struct {
@@ -40,7 +41,8 @@ func tokenRecordOf(name, token string, t users.Token) tokenRecord {
 
 func (a *app) userCmd() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list and remove users, and make their tokens"}
-	cmd.AddCommand(a.userAddCmd(), a.userLsCmd(), a.userRmCmd(), a.userRestoreCmd(), a.userTokenCmd(), a.userTokensCmd(), a.userRevokeCmd())
+	cmd.AddCommand(a.userAddCmd(), a.userLsCmd(), a.userRmCmd(), a.userRestoreCmd(), a.userTokenCmd(), a.userTokensCmd(), a.userRevokeCmd(),
+		a.userQuotaCmd(), a.userEraseCmd())
 	return cmd
 }
 
@@ -57,7 +59,7 @@ func (a *app) userAddCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "add NAME", Short: "Add a user", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				u, err := all.Add(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -73,7 +75,7 @@ func (a *app) userLsCmd() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "ls", Short: "List the users", Args: names(0),
 		RunE: func(cmd *cobra.Command, _ []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				list := all.List
 				if removed {
 					list = all.Removed
@@ -86,9 +88,9 @@ func (a *app) userLsCmd() *cobra.Command {
 					return err
 				}
 				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "NAME\tADDED\tTOKENS")
+				fmt.Fprintln(w, "NAME\tADDED\tTOKENS\tQUOTA")
 				for _, u := range found {
-					fmt.Fprintf(w, "%s\t%s\t%d\n", u.Name, u.CreatedAt.Format(time.DateOnly), len(u.Tokens))
+					fmt.Fprintf(w, "%s\t%s\t%d\t%s\n", u.Name, u.CreatedAt.Format(time.DateOnly), len(u.Tokens), quota(u.Quota))
 				}
 				return w.Flush()
 			})
@@ -101,11 +103,11 @@ func (a *app) userLsCmd() *cobra.Command {
 func (a *app) userRmCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "rm NAME", Short: "Remove a user; user restore undoes it",
-		Long: `Remove a user. The tokens of the user count no more. The conversations stay in the folder "removed" of --dir
-until you delete them there; user restore brings user and conversations back.`,
+		Long: `Remove a user. The tokens of the user count no more. The conversations stay until user erase
+deletes them; user restore brings user and conversations back.`,
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				u, err := all.Remove(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -120,7 +122,7 @@ func (a *app) userRestoreCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "restore NAME", Short: "Bring a removed user back", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				u, err := all.Restore(cmd.Context(), args[0])
 				if err != nil {
 					return err
@@ -143,7 +145,7 @@ func (a *app) userTokenCmd() *cobra.Command {
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			o.Scope, o.Expires = users.Scope(strings.ToLower(scope)), time.Duration(expires)
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				token, t, err := all.NewToken(cmd.Context(), args[0], o)
 				if err != nil {
 					return err
@@ -163,7 +165,7 @@ func (a *app) userTokensCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "tokens NAME", Short: "List the tokens of a user", Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				u, err := all.Find(cmd.Context(), args[0])
 				if err != nil || a.json {
 					for i := 0; i < len(u.Tokens) && err == nil; i++ {
@@ -190,7 +192,7 @@ func (a *app) userRevokeCmd() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke NAME ID", Short: "End a token of a user", Args: names(2),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return a.withUsers(func(all *users.Users) error {
+			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				if err := all.Revoke(cmd.Context(), args[0], args[1]); err != nil {
 					return err
 				}

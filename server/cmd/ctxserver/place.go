@@ -1,0 +1,116 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io/fs"
+	"log/slog"
+	"time"
+
+	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/keyfile"
+	"github.com/ctxdir/ctxdir/server/pgfs"
+	"github.com/ctxdir/ctxdir/server/users"
+	"github.com/tink-crypto/tink-go/v2/tink"
+)
+
+// place is where users and stores are.
+type place struct {
+	directory server.Directory
+	users     *users.Users
+	stores    server.Stores
+	prepare   func(ctx context.Context) error // returns once the directory is ready, or cannot become so
+	close     func() error
+}
+
+// place opens the folder, or the database.
+func (a *app) place(ctx context.Context, log *slog.Logger) (place, error) {
+	c := a.config
+	if c.DB == "" {
+		all, err := c.openFolder()
+		if err != nil {
+			return place{}, err
+		}
+		return place{all, all, server.Folders(c.Dir), func(context.Context) error { return nil }, all.Close}, nil
+	}
+	if c.MasterKey == "" {
+		return place{}, wrong("--db needs --key: what is in the database is encrypted; make one with ctxserver key new FILE")
+	}
+	if _, err := keyfile.Master(c.MasterKey); errors.Is(err, fs.ErrNotExist) {
+		return place{}, fmt.Errorf("%w\nIf the database is new, make a key with: ctxserver key new %s\n"+
+			"Otherwise bring back the one that it is encrypted with", err, c.MasterKey)
+	} else if err != nil {
+		return place{}, err
+	}
+	d, err := c.openDatabase(ctx, log)
+	if err != nil {
+		return place{}, err
+	}
+	return place{d, d.Users(), d, func(ctx context.Context) error { return c.prepare(ctx, d, log) }, d.Close}, nil
+}
+
+func (c *config) openFolder() (*users.Users, error) {
+	if c.Dir == "" {
+		return nil, wrong("--dir is missing: the folder for users and their conversations; or --db")
+	}
+	return users.OpenFiles(c.Dir)
+}
+
+func (c *config) openDatabase(ctx context.Context, log *slog.Logger) (*server.Database, error) {
+	d, err := server.NewDatabase(ctx, c.DB, server.DatabaseOptions{
+		Master:  func() (tink.AEAD, error) { return keyfile.Master(c.MasterKey) },
+		Apart:   c.Apart,
+		Damaged: func(err error) { log.Error("damage in the database", "error", err) },
+	})
+	if err != nil {
+		return nil, usageError{err}
+	}
+	return d, nil
+}
+
+// prepare makes the tables, as soon as the database answers.
+func (c *config) prepare(ctx context.Context, d *server.Database, log *slog.Logger) error {
+	for {
+		err := d.Prepare(ctx)
+		switch {
+		case errors.Is(err, pgfs.ErrKey):
+			return fmt.Errorf("%w: %s is another key; start with the one that was used before, nothing has been changed", err, c.MasterKey)
+		case err == nil || !server.IsUnreachable(err) || ctx.Err() != nil:
+			return err
+		}
+		log.Warn("the database does not answer", "error", err)
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case <-time.After(time.Second):
+		}
+	}
+}
+
+// withUsers runs f with the users.
+func (a *app) withUsers(ctx context.Context, f func(all *users.Users) error) error {
+	if a.config.DB == "" {
+		all, err := a.config.openFolder()
+		if err != nil {
+			return err
+		}
+		return errors.Join(f(all), all.Close())
+	}
+	return a.withDatabase(ctx, func(d *server.Database) error { return f(d.Users()) })
+}
+
+// withDatabase runs f with a database whose tables are there.
+func (a *app) withDatabase(ctx context.Context, f func(d *server.Database) error) error {
+	if a.config.DB == "" {
+		return wrong("--db is missing: the address of the database")
+	}
+	d, err := a.config.openDatabase(ctx, slog.New(slog.NewJSONHandler(a.stderr, nil)))
+	if err != nil {
+		return err
+	}
+	if err = d.Migrate(ctx); err == nil {
+		err = f(d)
+	}
+	return errors.Join(err, d.Close())
+}
