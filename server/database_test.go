@@ -17,6 +17,7 @@ import (
 	"github.com/ctxdir/ctxdir/server"
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
 	"github.com/ctxdir/ctxdir/server/pgfs"
+	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
 )
@@ -32,7 +33,7 @@ func TestTakenOver(t *testing.T) {
 	path := "/v1/contexts/" + id + "/branches/main/messages"
 	for i := 1; i <= 10; i++ {
 		k := kits[i%2]
-		body := fmt.Sprintf(`{"message":{"role":"user","content":"message %d"}}`, i)
+		body := fmt.Sprintf(`{"role":"user","content":"message %d"}`, i)
 		r := k.do(token, "POST", path, body)
 		if r.status != http.StatusCreated {
 			t.Fatalf("message %d: %d %s", i, r.status, r.body)
@@ -145,7 +146,7 @@ func (k *kit) everything(user string) string {
 	return all.String()
 }
 
-// TestOneUserInATransaction reads what a database is asked while two users work, and fails for a statement that does not begin
+// TestOneUserInATransaction reads what a database is asked while users work, and fails for a statement that does not begin
 // with the user, and for a transaction of two. So the tables can be distributed by user.
 func TestOneUserInATransaction(t *testing.T) {
 	s, err := pgtest.Start("", "log_statement = 'all'", "log_line_prefix = '\x01%v '", "max_connections = 100")
@@ -164,6 +165,13 @@ func TestOneUserInATransaction(t *testing.T) {
 	at := newDatabase(t)
 	at.url, at.apart = s.URL(name), true
 	k := newKit(t, at, server.Options{})
+	for i := range 8 {
+		name := fmt.Sprint("user", i)
+		if _, err := k.users.Add(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+		k.tokens[name] = k.token(name, users.TokenOptions{})
+	}
 	log := filepath.Join(s.Dir, "log")
 	before := logged(t, log) // the tables were made
 	done := make(chan bool)
@@ -171,9 +179,10 @@ func TestOneUserInATransaction(t *testing.T) {
 		go func() {
 			defer func() { done <- true }()
 			id := k.create(token, "title", "text")
-			for _, op := range [][2]string{
-				{"GET", ""}, {"GET", "/branches/main/messages"}, {"DELETE", ""},
-			} {
+			for range 10 {
+				k.do(token, "POST", "/v1/contexts/"+id+"/branches/main/messages", `{"role":"user","content":"more"}`)
+			}
+			for _, op := range [][2]string{{"GET", ""}, {"GET", "/branches/main/messages"}, {"DELETE", ""}} {
 				k.do(token, op[0], "/v1/contexts/"+id+op[1], "")
 			}
 			k.do(token, "GET", "/v1/search?q=text", "")
@@ -189,7 +198,7 @@ func TestOneUserInATransaction(t *testing.T) {
 	if _, err := k.users.Erase(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
-	users, statements := map[string]string{}, 0
+	owners, statements := map[string]string{}, 0
 	for _, l := range logged(t, log)[len(before):] {
 		if control.MatchString(l.statement) {
 			continue
@@ -202,10 +211,10 @@ func TestOneUserInATransaction(t *testing.T) {
 			}
 			continue
 		}
-		if was, is := users[l.transaction]; is && was != user[1] {
+		if was, is := owners[l.transaction]; is && was != user[1] {
 			t.Errorf("a transaction of %s and %s: %s", was, user[1], l.statement)
 		}
-		users[l.transaction] = user[1]
+		owners[l.transaction] = user[1]
 	}
 	if statements < 30 {
 		t.Errorf("only %d statements were seen", statements)
@@ -269,7 +278,7 @@ func testQuota(t *testing.T, at backend) {
 		for len(text) < 10_000 {
 			text += uuid.NewString()
 		}
-		last = k.do(ada, "POST", path, `{"message":{"role":"user","content":"`+text+`"}}`).status
+		last = k.do(ada, "POST", path, `{"role":"user","content":"`+text+`"}`).status
 	}
 	if last != http.StatusInsufficientStorage {
 		t.Errorf("above the quota: %d", last)

@@ -206,7 +206,7 @@ func (k *kit) create(token, title, text string) string {
 	if err := json.Unmarshal([]byte(a.body), &c); err != nil || a.status != http.StatusCreated {
 		k.Fatalf("create: %d %s", a.status, a.body)
 	}
-	a = k.do(token, "POST", "/v1/contexts/"+c.ID+"/branches/main/messages", `{"message":{"role":"user","content":"`+text+`"}}`)
+	a = k.do(token, "POST", "/v1/contexts/"+c.ID+"/branches/main/messages", `{"role":"user","content":"`+text+`"}`)
 	if a.status != http.StatusCreated {
 		k.Fatalf("append: %d %s", a.status, a.body)
 	}

@@ -31,7 +31,7 @@ func testScopes(t *testing.T, at backend) {
 	if a := k.do(reader, "POST", "/v1/contexts", `{}`); a.status != http.StatusForbidden {
 		t.Errorf("a token that only reads creates a context: %d %s", a.status, a.body)
 	}
-	a := k.do(reader, "POST", "/v1/contexts/"+id+"/branches/main/messages", `{"message":{"role":"user","content":"x"}}`)
+	a := k.do(reader, "POST", "/v1/contexts/"+id+"/branches/main/messages", `{"role":"user","content":"x"}`)
 	if a.status != http.StatusForbidden {
 		t.Errorf("a token that only reads appends: %d %s", a.status, a.body)
 	}
@@ -137,7 +137,7 @@ func testManyRequestsAtOnce(t *testing.T, at backend) {
 		for name, token := range k.tokens {
 			wg.Go(func() {
 				for range each {
-					a := k.do(token, "POST", "/v1/contexts/"+ids[name]+"/branches/main/messages", `{"message":{"role":"user","content":"`+name+`"}}`)
+					a := k.do(token, "POST", "/v1/contexts/"+ids[name]+"/branches/main/messages", `{"role":"user","content":"`+name+`"}`)
 					if a.status != http.StatusCreated {
 						t.Errorf("append: %d %s", a.status, a.body)
 					}
