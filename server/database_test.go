@@ -94,7 +94,7 @@ func TestMoveAnywhere(t *testing.T) {
 		if got := k.everything("ada"); i == 0 {
 			want = got
 		} else if got != want {
-			t.Errorf("place %d:\n%s\nwant\n%s", i, got, want)
+			t.Errorf("place %d has other messages (%d bytes) than the first (%d)", i, len(got), len(want))
 		}
 		// The next place gets it from a new machine, which has it from here alone.
 		next, err := ctxdir.Init(filepath.Join(t.TempDir(), "next"))
@@ -106,7 +106,7 @@ func TestMoveAnywhere(t *testing.T) {
 		laptop = next
 	}
 	if strings.Count(want, "\n") < 20 {
-		t.Errorf("there was little to move: %s", want)
+		t.Errorf("there was little to move: %.1000s", want)
 	}
 }
 
@@ -130,7 +130,7 @@ func fill(t *testing.T, s *ctxdir.Store) {
 	}
 }
 
-// everything is all that a user has: contexts, messages of each, the commits.
+// everything is the messages of each context.
 func (k *kit) everything(user string) string {
 	k.Helper()
 	var all strings.Builder
@@ -138,10 +138,8 @@ func (k *kit) everything(user string) string {
 	ids := regexp.MustCompile(`"id":"([0-9a-f-]{36})"`).FindAllStringSubmatch(list.body, -1)
 	slices.SortFunc(ids, func(a, b []string) int { return strings.Compare(a[1], b[1]) })
 	for _, m := range ids {
-		for _, path := range []string{"", "/branches/main/messages", "/log"} {
-			r := k.do(k.tokens[user], "GET", "/v1/contexts/"+m[1]+path, "")
-			fmt.Fprintf(&all, "%s%s %d\n%s\n", m[1], path, r.status, r.body)
-		}
+		r := k.do(k.tokens[user], "GET", "/v1/contexts/"+m[1]+"/branches/main/messages", "")
+		fmt.Fprintf(&all, "%s %d\n%s\n", m[1], r.status, r.body)
 	}
 	return all.String()
 }
@@ -156,7 +154,7 @@ func TestOneUserInATransaction(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer s.Stop() //nolint:errcheck // the test ends
+	defer s.Stop()
 	pool, name, err := s.Database(t.Context(), 4)
 	if err != nil {
 		t.Fatal(err)

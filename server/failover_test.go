@@ -24,13 +24,13 @@ func TestFailover(t *testing.T) {
 		t.Skip(err)
 	}
 	must(t, err)
-	defer primary.Stop() //nolint:errcheck // it has been killed
+	defer primary.Stop() // it has been killed
 	pool, name, err := primary.Database(t.Context(), 1)
 	must(t, err)
 	pool.Close()
 	standby, err := primary.Standby(t.Context())
 	must(t, err)
-	defer standby.Stop() //nolint:errcheck // the test ends
+	defer standby.Stop()
 	at := newDatabase(t)
 	at.url = primary.EitherURL(standby, name)
 	k := newKit(t, at, server.Options{})

@@ -154,7 +154,7 @@ func read(path string) (*keyset.Manager, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close() //nolint:errcheck // only read
+	defer f.Close()
 	h, err := insecurecleartextkeyset.Read(keyset.NewJSONReader(io.LimitReader(f, maxBytes)))
 	if err != nil {
 		return nil, fmt.Errorf("%s is not a key file: %w", path, err)

@@ -10,10 +10,17 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/ctxdir/ctxdir/server/internal/pgtest"
 )
 
-// TestGuide runs the commands of docs/SERVER.md, as they stand there, and looks at what they print.
-func TestGuide(t *testing.T) {
+func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+
+// guide is a folder with the binaries, and a port that is free.
+type guide struct{ dir, text, address string }
+
+func newGuide(t *testing.T) guide {
+	t.Helper()
 	for _, tool := range []string{"bash", "curl", "go"} {
 		if _, err := exec.LookPath(tool); err != nil {
 			t.Skipf("needs %s", tool)
@@ -44,28 +51,91 @@ func TestGuide(t *testing.T) {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return guide{dir, string(text), address}
+}
+
+// run runs the blocks of the guide in a language, and returns what each printed. More is appended.
+func (g guide) run(t *testing.T, language string, count int, more string) []string {
+	t.Helper()
 	script := "set -euo pipefail\ntrap 'kill %1' EXIT\n"
-	blocks := regexp.MustCompile("(?s)```sh\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) != 4 {
+	blocks := regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(g.text, -1)
+	if len(blocks) != count {
 		t.Fatalf("%d blocks", len(blocks))
 	}
-	for i, b := range blocks {
-		script += "echo == " + string(rune('a'+i)) + "\n" + strings.ReplaceAll(b[1], "127.0.0.1:7434", address)
+	for i, b := range append(blocks, []string{"", more}) {
+		script += "echo == " + string(rune('a'+i)) + "\n" + strings.ReplaceAll(b[1], "127.0.0.1:7434", g.address)
 	}
 	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer stop()
 	shell := exec.CommandContext(ctx, "bash", "-c", script)
-	shell.Dir = dir
-	shell.Env = append(os.Environ(), "PATH="+bin+":"+os.Getenv("PATH"), "HOME="+dir, "CTXSERVER_LISTEN="+address, "CTXDIR_NO_GC=1")
+	shell.Dir = g.dir
+	shell.Env = append(os.Environ(), "PATH="+filepath.Join(g.dir, "bin")+":"+os.Getenv("PATH"), "HOME="+g.dir,
+		"CTXSERVER_LISTEN="+g.address, "CTXDIR_NO_GC=1")
 	out, err := shell.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	parts := strings.Split(string(out), "== ")
+	return strings.Split(string(out), "== ")
+}
+
+// TestGuide runs the commands of docs/SERVER.md, as they stand there, and looks at what they print.
+func TestGuide(t *testing.T) {
+	out := newGuide(t).run(t, "sh", 4, "")
+	parts := out[:len(out)-1]
 	if len(parts) != 5 || !strings.Contains(parts[3], "Which berths") || !strings.Contains(parts[3], "Berths 3 and 4.") {
 		t.Errorf("the laptop does not show both messages:\n%s", out)
 	}
 	if !strings.HasSuffix(parts[4], "404\n") || strings.Contains(parts[4], "Harbour") {
 		t.Errorf("bob sees something:\n%s", parts[4])
+	}
+}
+
+// TestGuideOnDatabase runs the commands for PostgreSQL, and then rotates the key while the server runs.
+func TestGuideOnDatabase(t *testing.T) {
+	_, url := pgtest.Empty(t)
+	g := newGuide(t)
+	const address = "CTXSERVER_DB=postgres://ctxserver@/ctxserver"
+	if strings.Count(g.text, address) != 1 {
+		t.Fatal("the guide has another address")
+	}
+	g.text = strings.ReplaceAll(g.text, address, "CTXSERVER_DB='"+url+"'")
+	const more = `
+api() { curl -fs -H "Authorization: Bearer $ADA" "$@"; }
+api -H 'Content-Type: application/json' -d '{"title":"Harbour plan"}' http://127.0.0.1:7434/v1/contexts >made
+id=$(cat made | grep -o '"id":"[^"]*"' | cut -d'"' -f4)
+ctxserver key rotate
+ctxserver user add bob
+BOB=$(ctxserver user token bob)
+curl -fs -H "Authorization: Bearer $BOB" http://127.0.0.1:7434/v1/contexts
+ctxserver key drop
+kill %1
+wait %1
+ctxserver &
+until curl -fs http://127.0.0.1:7434/readyz; do sleep 0.1; done
+api http://127.0.0.1:7434/v1/contexts/$id
+curl -fs -H "Authorization: Bearer $BOB" http://127.0.0.1:7434/v1/contexts
+kill %1
+wait %1
+trap - EXIT
+ctxserver key new third.key
+if CTXSERVER_KEY=third.key ctxserver; then exit 1; fi
+if CTXSERVER_KEY=none.key ctxserver; then exit 1; fi
+ctxserver config | grep db
+`
+	out := strings.Join(g.run(t, "bash", 1, more), "== ")
+	for _, want := range []string{
+		"Made a key. Keep a copy of master.key", "Encrypted the keys in the database with a new key. Copy master.key again",
+		"Deleted the old keys from master.key", `"title":"Harbour plan"`,
+		"the master key does not fit this database",
+		"third.key is another key; start with the one that was used before, nothing has been changed",
+		"no such file or directory\nIf the database is new, make a key with: ctxserver key new none.key",
+		"(secret)",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	if strings.Contains(out, "user=postgres") {
+		t.Errorf("a secret is shown:\n%s", out)
 	}
 }

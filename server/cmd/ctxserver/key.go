@@ -27,7 +27,8 @@ without the file nobody ever can.`,
 			if err := keyfile.New(args[0]); err != nil {
 				return err
 			}
-			return a.print(map[string]string{"record": "key", "file": args[0]}, "Made a key. Keep a copy of %s: nothing can be read without it", args[0])
+			r := map[string]string{"record": "key", "file": args[0]}
+			return a.print(r, "Made a key. Keep a copy of %s: nothing can be read without it", args[0])
 		},
 	}
 }
@@ -48,8 +49,8 @@ If it was interrupted, run it again.`,
 				if err != nil {
 					return err
 				}
-				return a.print(map[string]any{"record": "rotated", "keys": n}, "Encrypted the keys in the database with a new key (%d). Copy %s again",
-					n, a.config.MasterKey)
+				return a.print(map[string]any{"record": "rotated", "keys": n}, "Encrypted the keys in the database with a new key. Copy %s again",
+					a.config.MasterKey)
 			})
 		},
 	}

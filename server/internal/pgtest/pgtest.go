@@ -10,6 +10,7 @@ import (
 	"os/user"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 	"syscall"
@@ -18,12 +19,13 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 )
 
-// Binaries is the folder of initdb and postgres: PGBIN, or that of Debian's package.
+// Binaries is the folder of initdb and postgres: PGBIN, or that of Debian's newest package.
 func Binaries() string {
 	if dir := os.Getenv("PGBIN"); dir != "" {
 		return dir
 	}
-	return "/usr/lib/postgresql/15/bin"
+	all, _ := filepath.Glob("/usr/lib/postgresql/*/bin") // the pattern is right
+	return slices.Max(append(all, ""))
 }
 
 // ErrNone means that there are no binaries, or no user to run them.

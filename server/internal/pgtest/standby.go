@@ -29,7 +29,8 @@ func (s *Server) Standby(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	fmt.Fprintf(conf, "unix_socket_directories = '%s'\nwal_retrieve_retry_interval = 100\n", dir) // the default is 5 s, which a promotion may wait for
+	// By default a promotion may wait for 5 s.
+	fmt.Fprintf(conf, "unix_socket_directories = '%s'\nwal_retrieve_retry_interval = 100\n", dir)
 	if err := conf.Close(); err != nil {
 		return nil, err
 	}
