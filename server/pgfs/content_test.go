@@ -100,3 +100,26 @@ func TestContent(t *testing.T) {
 		})
 	})
 }
+
+// TestFolderTimes: folders keep their times, the first one too. Caches of what a folder holds rely on it.
+func TestFolderTimes(t *testing.T) {
+	d := newDisk(t)
+	f := d.open()
+	check(t, f.Mkdir("below"))
+	check(t, f.Mkdir("below/it"))
+	times := func(f *FS) (at [2]int64) {
+		for i, name := range []string{".", "below"} {
+			info, err := f.Lstat(name)
+			check(t, err)
+			at[i] = info.ModTime().UnixNano()
+		}
+		return at
+	}
+	want := times(f)
+	check(t, f.Close())
+	f = d.open()
+	defer f.Close()
+	if got := times(f); got != want || got[0] == 0 {
+		t.Errorf("%d, want %d", got, want)
+	}
+}

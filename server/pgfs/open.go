@@ -73,10 +73,10 @@ func (v *volume) takeOver(ctx context.Context, name string) (content, names []by
 	return bytes.Clone(content), bytes.Clone(names), err
 }
 
-// begin reads the newest node, and removes what the last owner removed while it was open.
+// begin reads the root and the newest node, and removes what the last owner removed while it was open.
 func (v *volume) begin() error {
 	var kept bool
-	err := v.read(func(rows pgx.Rows) error { return rows.Scan(&v.last, &kept) }, selectLast)
+	err := v.read(func(rows pgx.Rows) error { return rows.Scan(&v.last, &kept, &v.root.mtime) }, selectLast)
 	if err != nil || !kept {
 		return err
 	}

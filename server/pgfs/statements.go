@@ -60,8 +60,8 @@ const (
 	newUser = `WITH o AS (INSERT INTO owners VALUES ($1, $2, 0, 0) ON CONFLICT DO NOTHING RETURNING ops)
 	INSERT INTO nodes SELECT $1, 1, 0, $3::bigint FROM o ON CONFLICT DO NOTHING`
 
-	selectLast = `SELECT coalesce(max(node), 1), EXISTS (SELECT FROM entries WHERE user_id = $1 AND parent = 0)
-	FROM nodes WHERE user_id = $1`
+	selectLast = `SELECT coalesce(max(node), 1), EXISTS (SELECT FROM entries WHERE user_id = $1 AND parent = 0),
+	coalesce(max(mtime) FILTER (WHERE node = 1), 0) FROM nodes WHERE user_id = $1`
 	selectKept   = `SELECT node FROM entries WHERE user_id = $1 AND parent = 0`
 	selectFolder = `SELECT e.name, e.node, e.folder, n.size, n.mtime FROM entries e JOIN nodes n ON n.user_id = e.user_id AND n.node = e.node
 	WHERE e.user_id = $1 AND e.parent = $2`
