@@ -65,17 +65,20 @@ func Start(parent string, settings ...string) (*Server, error) {
 	if err != nil {
 		return nil, fmt.Errorf("initdb: %w: %s", err, out)
 	}
-	conf, err := os.OpenFile(filepath.Join(s.Data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
-	if err != nil {
-		return nil, err
-	}
-	for _, line := range append(settings, "listen_addresses = ''", "unix_socket_directories = '"+dir+"'") {
-		fmt.Fprintln(conf, line)
-	}
-	if err := conf.Close(); err != nil {
+	if err := s.Configure(append(settings, "listen_addresses = ''", "unix_socket_directories = '"+dir+"'")...); err != nil {
 		return nil, err
 	}
 	return s, s.Run()
+}
+
+// Configure adds lines to postgresql.conf.
+func (s *Server) Configure(settings ...string) error {
+	conf, err := os.OpenFile(filepath.Join(s.Data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	if err != nil {
+		return err
+	}
+	_, err = fmt.Fprintln(conf, strings.Join(settings, "\n"))
+	return errors.Join(err, conf.Close())
 }
 
 // Data is the data folder.

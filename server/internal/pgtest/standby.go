@@ -4,13 +4,14 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 
 	"github.com/jackc/pgx/v5"
 )
 
-// Standby starts a server that follows s. From now on s commits nothing that the standby does not have on disk.
-func (s *Server) Standby(ctx context.Context) (*Server, error) {
+// Backup copies a running server, with what it committed so far. The copy does not run. Settings are lines of postgresql.conf.
+func (s *Server) Backup(settings ...string) (*Server, error) {
 	dir, err := os.MkdirTemp(filepath.Dir(s.Dir), "pg")
 	if err != nil {
 		return nil, err
@@ -21,17 +22,21 @@ func (s *Server) Standby(ctx context.Context) (*Server, error) {
 			return nil, err
 		}
 	}
-	out, err := b.command("pg_basebackup", "-D", b.Data(), "-R", "-c", "fast", "-h", s.Dir, "-U", "postgres").CombinedOutput()
+	out, err := b.command("pg_basebackup", "-D", b.Data(), "-c", "fast", "-h", s.Dir, "-U", "postgres").CombinedOutput()
 	if err != nil {
 		return nil, fmt.Errorf("pg_basebackup: %w: %s", err, out)
 	}
-	conf, err := os.OpenFile(filepath.Join(b.Data(), "postgresql.conf"), os.O_APPEND|os.O_WRONLY, 0)
+	return b, b.Configure(append(settings, "unix_socket_directories = '"+dir+"'")...)
+}
+
+// Standby starts a server that follows s. From now on s commits nothing that the standby does not have on disk.
+func (s *Server) Standby(ctx context.Context) (*Server, error) {
+	// By default a promotion may wait for 5 s.
+	b, err := s.Backup("wal_retrieve_retry_interval = 100", fmt.Sprintf("primary_conninfo = 'host=%s user=postgres'", s.Dir))
 	if err != nil {
 		return nil, err
 	}
-	// By default a promotion may wait for 5 s.
-	fmt.Fprintf(conf, "unix_socket_directories = '%s'\nwal_retrieve_retry_interval = 100\n", dir)
-	if err := conf.Close(); err != nil {
+	if err := os.WriteFile(filepath.Join(b.Data(), "standby.signal"), nil, 0o600); err != nil {
 		return nil, err
 	}
 	if err := b.Run(); err != nil {
@@ -68,4 +73,15 @@ func (s *Server) Promote() error {
 // EitherURL is the address of a database on whichever of two servers takes writes.
 func (s *Server) EitherURL(other *Server, database string) string {
 	return fmt.Sprintf("host=%s,%s user=postgres dbname=%s target_session_attrs=read-write", s.Dir, other.Dir, database)
+}
+
+// Dump copies a database to another one, by a file of pg_dump.
+func Dump(ctx context.Context, from, to, file string) error {
+	for _, args := range [][]string{{"pg_dump", "-Fc", "-f", file, from}, {"pg_restore", "--exit-on-error", "-d", to, file}} {
+		out, err := exec.CommandContext(ctx, filepath.Join(Binaries(), args[0]), args[1:]...).CombinedOutput()
+		if err != nil {
+			return fmt.Errorf("%s: %w: %s", args[0], err, out)
+		}
+	}
+	return nil
 }
