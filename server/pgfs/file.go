@@ -79,6 +79,9 @@ func (f *file) WriteAt(b []byte, off int64) (n int, err error) {
 	if f.flag&os.O_APPEND != 0 {
 		return 0, f.fail("writeat", errors.New("file opened with O_APPEND"))
 	}
+	if len(b) == 0 { // like os.File, on any handle
+		return 0, nil
+	}
 	n, err = f.write(b, off)
 	return n, f.fail("writeat", err)
 }
