@@ -36,7 +36,8 @@ type Settings struct {
 	// MaxTokens is the budget of a context that is assembled for a model; 0 means [DefaultMaxTokens].
 	MaxTokens int64
 
-	// StorageMode says where conversations are kept; empty means [StorageLocal], the only mode so far.
+	// StorageMode says who else may hold the conversations: [StorageLocal] or [StorageServer]. Empty means that nobody has
+	// decided: what is told to leave the store does.
 	StorageMode string
 
 	// Extraction says what extracts the essence of conversations: [ExtractLocal], [ExtractRemote] or [ExtractHybrid].
@@ -78,8 +79,11 @@ func (s *Settings) Here(path string) string {
 // DefaultMaxTokens is the budget of an assembled context where neither caller nor store gives one.
 const DefaultMaxTokens = 8000
 
-// StorageLocal is the storage mode in which everything is in the folder of the store, and nothing leaves it.
-const StorageLocal = "local"
+// Storage modes. In both, programs write to the folder of the store.
+const (
+	StorageLocal  = "local"  // nothing leaves this machine but what is asked for: summaries
+	StorageServer = "server" // a server holds everything, too, and the folder may forget what the server confirmed
+)
 
 // What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names, or
 // the model, with the rules where it fails.
@@ -142,8 +146,8 @@ func (s *Settings) check() error {
 		return errors.New("settings must not be negative")
 	case slices.ContainsFunc(s.Remotes, func(r Remote) bool { return r.Name == "" || r.Peer == "" }):
 		return errors.New("a remote needs a name and a peer")
-	case s.StorageMode != "" && s.StorageMode != StorageLocal:
-		return fmt.Errorf("unknown storage mode %q; this version supports only %q", s.StorageMode, StorageLocal)
+	case !slices.Contains([]string{"", StorageLocal, StorageServer}, s.StorageMode):
+		return fmt.Errorf("unknown storage mode %q; use %q or %q", s.StorageMode, StorageLocal, StorageServer)
 	case !slices.Contains([]string{"", ExtractLocal, ExtractRemote, ExtractHybrid}, s.Extraction):
 		return fmt.Errorf("unknown extraction %q; use %q, %q or %q", s.Extraction, ExtractLocal, ExtractRemote, ExtractHybrid)
 	}

@@ -80,7 +80,7 @@ func TestSettingsRefused(t *testing.T) {
 		{"negative", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.KeepLast = -3; return nil }), ctxdir.ErrInvalid},
 		{"negative time", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.ArchiveAfter = -3; return nil }), ctxdir.ErrInvalid},
 		{"negative size", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.CacheSize = -1; return nil }), ctxdir.ErrInvalid},
-		{"storage mode", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.StorageMode = "server"; return nil }), ctxdir.ErrInvalid},
+		{"storage mode", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.StorageMode = "cloud"; return nil }), ctxdir.ErrInvalid},
 		{"extraction", s.Configure(t.Context(), func(s *ctxdir.Settings) error { s.Extraction = "zip"; return nil }), ctxdir.ErrInvalid},
 		{"for reading", read.Configure(t.Context(), keep), ctxdir.ErrReadOnly},
 		{"cancelled", s.Configure(gone, keep), context.Canceled},

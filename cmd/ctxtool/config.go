@@ -24,7 +24,7 @@ var storeSettings = []storeSetting{
 		ctxdir.ExtractLocal, ctxdir.ExtractRemote, ctxdir.ExtractHybrid),
 	numberSetting("keep_last", func(s *ctxdir.Settings) *int64 { return &s.KeepLast }, 0, 0),
 	numberSetting("max_tokens", func(s *ctxdir.Settings) *int64 { return &s.MaxTokens }, 0, ctxdir.DefaultMaxTokens),
-	nameSetting("storage_mode", func(s *ctxdir.Settings) *string { return &s.StorageMode }, ctxdir.StorageLocal),
+	nameSetting("storage_mode", func(s *ctxdir.Settings) *string { return &s.StorageMode }, ctxdir.StorageLocal, ctxdir.StorageServer),
 	numberSetting("text_threshold", func(s *ctxdir.Settings) *int64 { return &s.TextThreshold }, defaultThreshold, 0),
 	durationSetting("trash_grace", func(s *ctxdir.Settings) *time.Duration { return &s.TrashGrace }, defaultGrace),
 }
@@ -49,7 +49,8 @@ VALUE restores the default.
   keep_last       do not archive the newest N messages of each branch; without
                   archive_after, archive all others
   max_tokens      the budget of an assembled context
-  storage_mode    where conversations are: "local" is the only mode so far
+  storage_mode    who else may hold conversations, see "ctxtool mode": "local"
+                  or "server"
   text_threshold  move texts of at least N bytes to blobs; 0 moves all, -1 none
   trash_grace     how long removed branches, contexts and blobs can be restored
 

@@ -84,8 +84,6 @@ func nameSetting(name string, of func(*ctxdir.Settings) *string, names ...string
 		func(text string, s *ctxdir.Settings) error {
 			switch {
 			case text == "" || slices.Contains(names, text):
-			case len(names) == 1:
-				return fmt.Errorf("%q is not available in this version; use %q", text, names[0])
 			default:
 				return fmt.Errorf("%q is not one of: %s", text, strings.Join(names, ", "))
 			}
