@@ -40,6 +40,9 @@ type Settings struct {
 	// decided: what is told to leave the store does.
 	StorageMode string
 
+	// Modes are the storage modes of contexts and projects, where they are not StorageMode: see [Settings.ModeOf].
+	Modes []Mode
+
 	// Extraction says what extracts the essence of conversations: [ExtractLocal], [ExtractRemote] or [ExtractHybrid].
 	// Empty means ExtractLocal.
 	Extraction string
@@ -85,6 +88,35 @@ const (
 	StorageServer = "server" // a server holds everything, too, and the folder may forget what the server confirmed
 )
 
+// Mode is the storage mode of a context, or of the contexts of a project.
+type Mode struct {
+	Context uuid.UUID // or
+	Project string    // the label "project", or the beginning of it that ends before a slash
+	Mode    string    // StorageLocal or StorageServer
+}
+
+// ModeOf returns the storage mode of a context with these labels. Its own mode counts before that of its project, of which
+// the longest counts, and that before that of the store. It is empty if nobody has decided.
+func (s *Settings) ModeOf(id uuid.UUID, labels map[string]string) string {
+	mode, longest := s.StorageMode, -1
+	project := labels["project"]
+	for _, m := range s.Modes {
+		switch {
+		case m.Context == id && id != uuid.Nil:
+			return m.Mode
+		case m.Project != "" && len(m.Project) > longest && (in(project, m.Project) || in(s.Here(project), m.Project)):
+			mode, longest = m.Mode, len(m.Project)
+		}
+	}
+	return mode
+}
+
+// in reports whether a path is a folder, or in it.
+func in(path, folder string) bool {
+	rest, ok := strings.CutPrefix(path, folder)
+	return ok && (rest == "" || strings.ContainsAny(rest[:1], `/\\`) || strings.HasSuffix(folder, "/"))
+}
+
 // What extracts the essence of conversations: rules on this machine, a model behind an endpoint that the caller names, or
 // the model, with the rules where it fails.
 const (
@@ -104,6 +136,9 @@ func settings(e engine.Settings) Settings {
 	s := Settings{
 		TextThreshold: engine.DefaultTextThreshold, ArchiveAfter: o.StoredFor, KeepLast: o.KeepLast, TrashGrace: e.Grace(),
 		CacheSize: max(e.CacheSize, 0), MaxTokens: max(e.MaxTokens, 0), StorageMode: e.StorageMode, Extraction: e.Extraction,
+	}
+	for _, m := range e.Modes {
+		s.Modes = append(s.Modes, Mode(m))
 	}
 	for _, r := range e.Remotes {
 		s.Remotes = append(s.Remotes, Remote(r))
@@ -132,7 +167,10 @@ func (s *Store) Configure(ctx context.Context, change func(*Settings) error) err
 		}
 		e.ArchiveAfter, e.KeepLast, e.TrashGrace = seconds(now.ArchiveAfter), now.KeepLast, seconds(now.TrashGrace)
 		e.CacheSize, e.MaxTokens, e.StorageMode, e.Extraction = now.CacheSize, now.MaxTokens, now.StorageMode, now.Extraction
-		e.Remotes = nil
+		e.Modes, e.Remotes = nil, nil
+		for _, m := range now.Modes {
+			e.Modes = append(e.Modes, storefile.Mode(m))
+		}
 		for _, r := range now.Remotes {
 			e.Remotes = append(e.Remotes, storefile.Remote(r))
 		}
@@ -148,6 +186,10 @@ func (s *Settings) check() error {
 		return errors.New("a remote needs a name and a peer")
 	case !slices.Contains([]string{"", StorageLocal, StorageServer}, s.StorageMode):
 		return fmt.Errorf("unknown storage mode %q; use %q or %q", s.StorageMode, StorageLocal, StorageServer)
+	case slices.ContainsFunc(s.Modes, func(m Mode) bool {
+		return (m.Context == uuid.Nil) == (m.Project == "") || m.Mode != StorageLocal && m.Mode != StorageServer
+	}):
+		return fmt.Errorf("a mode is that of a context or of a project, and %q or %q", StorageLocal, StorageServer)
 	case !slices.Contains([]string{"", ExtractLocal, ExtractRemote, ExtractHybrid}, s.Extraction):
 		return fmt.Errorf("unknown extraction %q; use %q, %q or %q", s.Extraction, ExtractLocal, ExtractRemote, ExtractHybrid)
 	}

@@ -2,6 +2,7 @@ package replica
 
 import (
 	"bytes"
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
@@ -20,6 +21,8 @@ type agreed struct {
 	Members map[string]uint64 `json:"members"` // checksums: see members
 	// Erased are all messages that are known to be erased. If one of them comes back from somewhere else, it is erased again.
 	Erased []uuid.UUID `json:"erased,omitempty"`
+	// Away says that the context was moved to the trash here because the peer has it: that is no removal.
+	Away bool `json:"away,omitempty"`
 }
 
 // linePair says that the first Len messages of every branch through two lines are the same.
@@ -76,6 +79,19 @@ type agreementsFile struct {
 }
 
 func (a *agreements) file() string { return agreementsFolder + "/" + a.peer.String() + ".json" }
+
+// lockAgreements waits until no other run works with the agreements of a peer.
+func lockAgreements(ctx context.Context, disk vfs.FS, peer uuid.UUID) (release func(), err error) {
+	if err := disk.Mkdir("locks"); err != nil && !errors.Is(err, fs.ErrExist) {
+		return nil, err
+	}
+	lock := disk.Lock("locks/replica-" + peer.String())
+	if err := lock.Acquire(ctx); err != nil {
+		_ = lock.Close()
+		return nil, err
+	}
+	return func() { _ = lock.Close() }, nil
+}
 
 // readAgreements reads what a store, in a folder, and a peer have agreed on. A missing or damaged file is empty.
 func readAgreements(disk vfs.FS, peer uuid.UUID) *agreements {

@@ -25,6 +25,7 @@ const (
 	callHave
 	callGet
 	callApply
+	callDigests
 )
 
 // Caller carries a request to another machine, and returns the answer. It is one round trip.
@@ -308,6 +309,18 @@ func (c *Client) Apply(
 		results = list(d, d.result)
 	})
 	return results, err
+}
+
+// Digests implements [Peer].
+func (c *Client) Digests(ctx context.Context, of []uuid.UUID) (all []Digest, err error) {
+	err = c.do(ctx, callDigests, func(e *encoder) {
+		encodeList(e, of, func(id *uuid.UUID) { e.id(*id) })
+	}, func(d *decoder) {
+		if all = list(d, d.digest); len(all) != len(of) {
+			d.invalid("%d answers, not %d", len(all), len(of))
+		}
+	})
+	return all, err
 }
 
 func sendPayload(e *encoder, sum string, payload func(sum string) (io.ReadCloser, int64, error)) error {

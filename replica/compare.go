@@ -10,7 +10,7 @@ import (
 )
 
 // compare finds out what has to happen.
-func compare(ctx context.Context, local, remote Peer, plans []*plan) error {
+func compare(ctx context.Context, local, remote Peer, plans []*plan, o Options) error {
 	err := heads(ctx, local, plans, func(p *plan) (*Head, bool, string) {
 		return &p.l, p.createL, p.since(func(a *agreed) string { return a.Local })
 	})
@@ -57,7 +57,7 @@ func compare(ctx context.Context, local, remote Peer, plans []*plan) error {
 		p.steps(kept)
 	}
 	for _, p := range plans {
-		p.synced = p.report()
+		p.synced = p.report(o.Push, o.Pull)
 	}
 	return nil
 }

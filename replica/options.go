@@ -15,6 +15,8 @@ type Options struct {
 	Report func(Synced) // receives each context that changed, or that failed; may be nil
 	// Progress is called with the number of contexts that were compared, of those that may have changed; it may be nil.
 	Progress func(done, of int)
+
+	asked bool // for these contexts, whatever the storage mode says, and also for those that were cleaned up here
 }
 
 // Synced is what Sync did with a context.
@@ -38,4 +40,6 @@ type Total struct {
 	Failed   int   // contexts
 	// Unconfirmed are messages that are erased in the store, while the peer did not confirm that it erased them.
 	Unconfirmed int64
+	// Kept are contexts that would have been pushed, but stay on this machine: see [ctxdir.StorageLocal].
+	Kept int
 }

@@ -18,6 +18,8 @@ package replica
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
 	"io"
 	"time"
@@ -47,6 +49,8 @@ type Peer interface {
 	// Apply makes changes, each as one commit, and returns their results in order. payload returns the payloads to which new
 	// messages refer, for those that the peer lacks; it fails with [io/fs.ErrNotExist] for one that nobody has.
 	Apply(ctx context.Context, changes []Change, payload func(sum string) (io.ReadCloser, int64, error)) ([]Result, error)
+	// Digests reads all of contexts, and returns what they have, in order.
+	Digests(ctx context.Context, of []uuid.UUID) ([]Digest, error)
 }
 
 // State is the state of a context.
@@ -196,6 +200,18 @@ type BranchMeta struct {
 	State        json.RawMessage `json:"state,omitempty"`
 	Extra        json.RawMessage `json:"extra,omitempty"`
 }
+
+// Digest is what a context has, read back and opened: two sides with the same Sum have the same branches, messages and payloads.
+type Digest struct {
+	Sequence uint64 // of the newest commit
+	Messages int64  // in the context, each once
+	Sum      [sha256.Size]byte
+	// Err says why there is nothing else. It wraps [ctxdir.ErrDamaged] if a message, or a payload, cannot be read.
+	Err error
+}
+
+// String is the sum in hexadecimal digits.
+func (d *Digest) String() string { return hex.EncodeToString(d.Sum[:]) }
 
 // chunk is the size of messages that are in memory at once, in bytes.
 const chunk = 1 << 20

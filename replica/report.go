@@ -15,11 +15,21 @@ func (p *plan) isComplete(push, pull bool) bool {
 	return (!push || !p.local.hasWork(p.remove)) && (!pull || !p.remote.hasWork(p.remove))
 }
 
-// report counts what a plan does.
-func (p *plan) report() Synced {
-	r := Synced{ID: p.id, Diverged: p.diverged, Removed: p.remove != nil}
+// report counts what a plan does. Push or Pull leave one side as it is.
+func (p *plan) report(push, pull bool) Synced {
+	r := Synced{ID: p.id, Diverged: p.diverged}
+	var sides []*side
+	if !push {
+		sides = append(sides, &p.local)
+	}
+	if !pull {
+		sides = append(sides, &p.remote)
+	}
+	r.Removed = p.remove != nil && slices.Contains(sides, p.remove)
 	branches := map[string]bool{}
-	for _, to := range []*side{&p.local, &p.remote} {
+	var last []step
+	for _, to := range sides {
+		last = append(last, to.last...)
 		r.Erased += int64(len(to.erase))
 		for _, t := range to.steps {
 			switch t.op.Kind {
@@ -44,7 +54,7 @@ func (p *plan) report() Synced {
 			r.Branches++
 		}
 	}
-	for _, s := range slices.Concat(p.local.last, p.remote.last) { // those that were removed have no pair any more
+	for _, s := range last { // those that were removed have no pair any more
 		if s.op.Kind == OpRemove {
 			r.Branches++
 		}
@@ -55,9 +65,14 @@ func (p *plan) report() Synced {
 		r.Pushed += p.copied
 	}
 	r.meta = r.meta || p.whole
-	r.Healed = p.healed
-	r.Pulled -= p.healedL
-	r.Pushed -= p.healed - p.healedL
+	if !push {
+		r.Healed += p.healedL
+		r.Pulled -= p.healedL
+	}
+	if !pull {
+		r.Healed += p.healed - p.healedL
+		r.Pushed -= p.healed - p.healedL
+	}
 	return r
 }
 

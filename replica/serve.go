@@ -78,6 +78,11 @@ func serve(ctx context.Context, f *Folder, l Limits, op call, d *decoder, e *enc
 		return answer(d, e, func() ([]bool, error) { return f.Have(ctx, sums) }, e.booleans)
 	case callGet:
 		return serveGet(ctx, f, d, e)
+	case callDigests:
+		of := list(d, d.id)
+		return answer(d, e, func() ([]Digest, error) { return f.Digests(ctx, of) }, func(all []Digest) {
+			encodeList(e, all, e.digest)
+		})
 	case callApply:
 		if l.Full {
 			return fmt.Errorf("%w: the quota of the peer is used up", ctxdir.ErrTooLarge)

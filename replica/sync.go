@@ -26,6 +26,7 @@ type session struct {
 	here   map[uuid.UUID]State // of contexts that are not as they were when both sides last agreed
 	there  map[uuid.UUID]State
 	total  Total
+	keep   bool // contexts in local mode are compared, which are only pulled
 }
 
 // Sync brings a store and a peer together. The error includes neither contexts that failed nor what Report receives.
@@ -49,6 +50,13 @@ func Sync(ctx context.Context, local *Folder, remote Peer, o Options) (Total, er
 		return Total{}, err
 	}
 	defer disk.Close()
+	if !o.DryRun {
+		release, err := lockAgreements(ctx, disk, peer)
+		if err != nil {
+			return Total{}, err
+		}
+		defer release()
+	}
 	s := &session{Options: o, local: local, remote: remote, agreed: readAgreements(disk, peer)}
 	err = s.run(ctx)
 	if !o.DryRun {
@@ -62,11 +70,20 @@ func (s *session) run(ctx context.Context) error {
 	if s.Heal { // a loss is no commit
 		known = func(func(*agreed) string) map[uuid.UUID]string { return nil }
 	}
-	here, err := s.local.Contexts(ctx, known(func(a *agreed) string { return a.Local }))
+	here, err := s.local.Contexts(ctx, known(func(a *agreed) string {
+		if a.Away { // if it is here, it came back
+			return ""
+		}
+		return a.Local
+	}))
 	if err != nil {
 		return err
 	}
 	there, err := s.remote.Contexts(ctx, known(func(a *agreed) string { return a.Remote }))
+	if err != nil {
+		return err
+	}
+	stays, err := s.staying(ctx)
 	if err != nil {
 		return err
 	}
@@ -82,6 +99,38 @@ func (s *session) run(ctx context.Context) error {
 	if s.Contexts != nil {
 		todo = slices.DeleteFunc(todo, func(id uuid.UUID) bool { return !slices.Contains(s.Contexts, id) })
 	}
+	kept := slices.DeleteFunc(slices.Clone(todo), func(id uuid.UUID) bool { return !stays[id] })
+	todo = slices.DeleteFunc(todo, func(id uuid.UUID) bool { return stays[id] })
+	if err := s.all(ctx, todo); err != nil || s.Push {
+		s.total.Kept += len(kept)
+		return err
+	}
+	s.keep, s.Pull = !s.Pull, true
+	return s.all(ctx, kept)
+}
+
+// staying returns the contexts here of which nothing may leave this machine, if the peer is elsewhere. It is called once it
+// is known which contexts are here: a later one is none of them.
+func (s *session) staying(ctx context.Context) (map[uuid.UUID]bool, error) {
+	set, err := s.local.s.Settings()
+	if _, here := s.remote.(*Folder); here || s.asked || s.Heal || err != nil {
+		return nil, err
+	}
+	if set.StorageMode != ctxdir.StorageLocal && len(set.Modes) == 0 {
+		return nil, nil
+	}
+	stays := map[uuid.UUID]bool{}
+	for c, err := range s.local.s.List(ctx, ctxdir.ListOptions{Kind: "*"}) {
+		if err != nil {
+			return nil, err
+		}
+		stays[c.ID] = set.ModeOf(c.ID, c.Labels) == ctxdir.StorageLocal
+	}
+	return stays, nil
+}
+
+// all brings contexts together.
+func (s *session) all(ctx context.Context, todo []uuid.UUID) error {
 	done := 0
 	for part := range slices.Chunk(todo, batch) {
 		if s.Progress != nil {
@@ -124,11 +173,15 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		switch {
 		case s.Heal && (p.createL || p.createR):
 			continue
+		case p.createL && p.base != nil && p.base.Away && !s.asked && !p.createR:
+			continue
 		case p.createL && p.createR:
 			if !s.DryRun {
 				delete(s.agreed.all, id)
 			}
 			continue
+		case p.createL && p.base != nil && p.base.Away:
+			p.base = nil
 		case p.createL && s.here[id].Removed:
 			p.removed = &p.remote
 		case p.createR && s.there[id].Removed:
@@ -137,7 +190,7 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		plans = append(plans, p)
 	}
 	s.copyMissing(ctx, plans)
-	if err := compare(ctx, s.local, s.remote, plans); err != nil {
+	if err := compare(ctx, s.local, s.remote, plans, s.Options); err != nil {
 		return nil, err
 	}
 	if !s.DryRun {
@@ -208,6 +261,8 @@ func (s *session) done(p *plan) {
 	}
 	if p.err != nil {
 		s.total.Failed++
+	} else if s.keep && !p.isComplete(false, true) {
+		s.total.Kept++
 	}
 	if p.err != nil || s.Pull && !s.Heal || s.DryRun {
 		s.total.Unconfirmed += int64(len(p.remote.erase))

@@ -286,6 +286,23 @@ func (d *decoder) result() Result {
 	return Result{Err: d.error(), Commit: d.text(), Sequence: d.number(), Branches: list(d, d.branch)}
 }
 
+func (e *encoder) digest(x *Digest) {
+	e.error(x.Err)
+	if x.Err == nil {
+		e.number(x.Sequence)
+		e.number(uint64(x.Messages))
+		e.write(x.Sum[:])
+	}
+}
+
+func (d *decoder) digest() (x Digest) {
+	if x.Err = d.error(); x.Err == nil {
+		x.Sequence, x.Messages = d.number(), d.position()
+		d.full(x.Sum[:])
+	}
+	return x
+}
+
 // meta writes metadata as JSON. Values are kept byte for byte but for white space.
 func (e *encoder) meta(m *Meta) {
 	var w bytes.Buffer

@@ -52,7 +52,7 @@ func withSettings(file []byte, settings Settings) ([]byte, error) {
 	}
 	for _, name := range []string{
 		"text_threshold", "archive_after", "keep_last", "trash_grace", "cache_size", "max_tokens", "storage_mode", "extraction",
-		"remotes",
+		"modes", "remotes",
 	} {
 		members.Set(name, known.Get(name))
 	}

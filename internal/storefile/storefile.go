@@ -58,9 +58,17 @@ type Settings struct {
 	TrashGrace    int64    `json:"trash_grace,omitempty"`    // seconds for which removed data stays
 	CacheSize     int64    `json:"cache_size,omitempty"`     // see [engine.WithPool]
 	MaxTokens     int64    `json:"max_tokens,omitempty"`     // of an assembled context
-	StorageMode   string   `json:"storage_mode,omitempty"`   // where conversations are
+	StorageMode   string   `json:"storage_mode,omitempty"`   // who else may hold conversations
+	Modes         []Mode   `json:"modes,omitempty"`          // likewise, of contexts and projects
 	Extraction    string   `json:"extraction,omitempty"`     // what extracts the essence of conversations
 	Remotes       []Remote `json:"remotes,omitempty"`        // other stores, to be brought together with this one
+}
+
+// Mode is the storage mode of a context, or of the contexts of a project.
+type Mode struct {
+	Context uuid.UUID `json:"context,omitzero"`
+	Project string    `json:"project,omitempty"`
+	Mode    string    `json:"mode"`
 }
 
 // Remote is another store.
