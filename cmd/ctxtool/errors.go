@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/term"
@@ -32,7 +33,7 @@ func (e *verbError) Error() string { return e.text }
 
 // useLine is the usage of a command.
 func useLine(cmd *cobra.Command) string {
-	if cmd.HasAvailableSubCommands() {
+	if cmd.HasAvailableSubCommands() && !strings.Contains(cmd.Use, " ") {
 		return cmd.CommandPath() + " VERB"
 	}
 	return cmd.UseLine()

@@ -2,6 +2,7 @@ package main
 
 import (
 	"cmp"
+	"context"
 	"os"
 	"path/filepath"
 
@@ -58,7 +59,7 @@ has of the project.`,
 			}
 			exists := isStore(dir)
 			s, err := ctxdir.Init(dir, a.options(opts...)...)
-			return a.initialised(s, exists, err)
+			return a.initialised(cmd.Context(), s, exists, err)
 		},
 	}
 	cmd.Flags().Int64Var(&threshold, "threshold", defaultThreshold, "move texts of at least `N` bytes to blobs")
@@ -76,15 +77,36 @@ func (a *app) initWorkspace(cmd *cobra.Command, args []string, opts []ctxdir.Opt
 	}
 	exists := isStore(filepath.Join(project, workspace.Folder))
 	s, err := workspace.Init(cmd.Context(), project, a.options(opts...)...)
-	return a.initialised(s, exists, err)
+	return a.initialised(cmd.Context(), s, exists, err)
+}
+
+// askMode asks a person on a terminal who else may hold the conversations of a new store. Nobody else is asked.
+func (a *app) askMode(ctx context.Context, s *ctxdir.Store) error {
+	if a.json || !a.asksOnTerminal() {
+		return nil
+	}
+	mode := ctxdir.StorageLocal
+	server, err := a.ask(ctx, "May a server hold these conversations, too? Change it at any time with: ctxtool mode.")
+	if server {
+		mode = ctxdir.StorageServer
+	}
+	if err == nil {
+		err = setModes(ctx, s, []ctxdir.Mode{{Mode: mode}})
+	}
+	return err
 }
 
 // initialised prints a store that was created, or was there.
-func (a *app) initialised(s *ctxdir.Store, exists bool, err error) error {
+func (a *app) initialised(ctx context.Context, s *ctxdir.Store, exists bool, err error) error {
 	if err != nil {
 		return err
 	}
 	defer s.Close()
+	if !exists {
+		if err := a.askMode(ctx, s); err != nil {
+			return err
+		}
+	}
 	path, err := filepath.Abs(s.Info().Path)
 	if err != nil {
 		return err

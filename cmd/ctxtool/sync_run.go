@@ -33,6 +33,7 @@ type syncSummary struct {
 	Bytes       int64  `json:"bytes"`
 	Trips       int64  `json:"trips"`
 	Unconfirmed int64  `json:"unconfirmed"`
+	Kept        int    `json:"kept,omitempty"` // contexts in local mode that were not pushed
 }
 
 // sync brings the store together with a peer. With quiet, nothing is said if nothing happened.
@@ -70,7 +71,9 @@ func (a *app) sync(ctx context.Context, s *ctxdir.Store, c *connection, o replic
 	if err != nil {
 		return err
 	}
-	summary := syncSummary{Record: "summary", Contexts: total.Contexts, Messages: total.Messages, Unconfirmed: total.Unconfirmed}
+	summary := syncSummary{
+		Record: "summary", Contexts: total.Contexts, Messages: total.Messages, Unconfirmed: total.Unconfirmed, Kept: total.Kept,
+	}
 	summary.Bytes, summary.Trips = all.since()
 	switch {
 	case quiet && total == (replica.Total{}):
@@ -78,8 +81,11 @@ func (a *app) sync(ctx context.Context, s *ctxdir.Store, c *connection, o replic
 		if err := a.result(summary, ""); err != nil {
 			return err
 		}
-	case total.Contexts == 0 && total.Failed == 0:
+	case total.Contexts == 0 && total.Failed+total.Kept == 0:
 		a.note("already the same on both sides")
+	}
+	if total.Kept > 0 && !quiet {
+		a.note("not pushed, in local mode: %s (see ctxtool mode)", plain.Count(total.Kept, "context"))
 	}
 	if total.Unconfirmed > 0 {
 		a.warn(errorRecord{Error: fmt.Sprintf("the peer has not confirmed %s", plain.Count(total.Unconfirmed, "erasure"))})

@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
+	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/term"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
@@ -242,6 +244,41 @@ func TestConsoleInjection(t *testing.T) {
 		if !strings.Contains(shown, "title") {
 			t.Errorf("%v: %q", args, shown)
 		}
+	}
+}
+
+// TestAsksForTheMode: only who makes a store on a terminal is asked for its storage mode, and only a yes lets a server have it.
+func TestAsksForTheMode(t *testing.T) {
+	for _, test := range []struct{ typed, mode string }{{"\n", "local"}, {"n\n", "local"}, {"y\n", "server"}, {"", ""}} {
+		dir := filepath.Join(t.TempDir(), "store")
+		c := newConsole(t)
+		args := []string{"init"}
+		if test.typed == "" {
+			args = append(args, "--json")
+		}
+		cmd := c.start(dir, nil, args...)
+		if test.typed != "" {
+			c.waitFor("May a server hold these conversations, too?")
+			c.waitFor("[y/N] ")
+			if _, err := io.WriteString(c.master, test.typed); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if code, shown := c.end(cmd); code != 0 || test.typed == "" && strings.Contains(shown, "[y/N]") {
+			t.Errorf("%q: %d: %s", test.typed, code, shown)
+		}
+		s, err := ctxdir.Open(dir)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if set, err := s.Settings(); err != nil || set.StorageMode != test.mode {
+			t.Errorf("%q: mode %q, %v", test.typed, set.StorageMode, err)
+		}
+		c = newConsole(t)
+		if code, shown := c.end(c.start(dir, nil, "init")); code != 0 || strings.Contains(shown, "server") {
+			t.Errorf("an existing store: %d: %s", code, shown)
+		}
+		s.Close()
 	}
 }
 
