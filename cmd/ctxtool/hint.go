@@ -26,8 +26,8 @@ var hints = []struct {
 	ops  []string
 	text string
 }{
-	{ctxdir.ErrDurability, nil, "the message may or may not be stored; append it again with the same id"},
-	{syscall.EMFILE, nil, `raise the limit of open files, as with "ulimit -n 1024"`},
+	{ctxdir.ErrDurability, nil, appendAgain},
+	{syscall.EMFILE, nil, raiseFiles},
 	{syscall.ENFILE, nil, "close other programs, or raise the system's limit of open files (fs.file-max)"},
 	{syscall.ENOMEM, nil, "close other programs to free memory"},
 	{syscall.ENOSPC, nil, `free disk space; "ctxtool trash empty" purges the trash`},
@@ -63,6 +63,11 @@ var hints = []struct {
 	{syscall.ENOTDIR, nil, "check the path"},
 }
 
+const (
+	appendAgain = "the message may or may not be stored; append it again with the same id"
+	raiseFiles  = `raise the limit of open files, as with "ulimit -n 1024"`
+)
+
 const listItems = `run "ctxtool trash ls" to list the items`
 
 const findContext = `run "ctxtool ls" to list the contexts, or "ctxtool trash ls" for removed ones`
@@ -85,6 +90,8 @@ func hint(err error) string {
 		return look.Next
 	case errors.As(err, &verb):
 		return verb.hint
+	case errors.Is(err, ctxdir.ErrDurability) && errors.Is(err, syscall.EMFILE):
+		return raiseFiles + "; " + appendAgain
 	case errors.Is(err, ctxdir.ErrAmbiguous):
 		if where.Op == findItem {
 			return `run "ctxtool trash ls" to list the items, and give the id of one`

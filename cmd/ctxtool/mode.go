@@ -37,10 +37,10 @@ func (a *app) modeCmd() *cobra.Command {
 		Long: `Show or set the storage mode of the store, of a project or of a context. That of a context counts
 before that of its project, and that before the mode of the store. An empty mode forgets a decision.
 
-  local   the default. Conversations stay on this machine: "ctxtool sync" pushes none to a server or
-          another machine, and still copies to other folders
-  server  a server may hold conversations, too. Programs go on to write to this folder, also offline,
-          and "ctxtool sync" brings both together
+  local   the default. Conversations stay on this machine: "ctxtool sync" pushes
+          none to a server or another machine, and still copies to folders
+  server  a server may hold conversations, too. Programs go on to write to this
+          folder, also offline, and "ctxtool sync" brings both together
 
 Until somebody decides, sync goes where it is told to. "ctxtool mode switch" moves what is there.`,
 		Example:           "  ctxtool mode\n  ctxtool mode local\n  ctxtool mode --project ~/walk server\n  ctxtool mode 7c2f local",

@@ -59,16 +59,18 @@ func (a *app) modeSwitchCmd() *cobra.Command {
 		Short: "Move conversations to a server, or back to this machine",
 		Long: `Move all conversations, those of a project, or some, and then set the mode.
 
-  server  push them. A context is confirmed when the server has read back what it stored, and its
-          digest is that of this store. --clean then moves it to the trash here: until it is fetched
-          with "mode switch local", only the server has it
-  local   fetch them, and compare likewise. Where files of a project on this machine still have
-          lines that messages copy, the messages get references to them. --clean then moves the
-          contexts to the trash of the server, from where they also leave your other machines
+  server  push them. A context is confirmed when the server has read back what
+          it stored, with the digest of this store. --clean then moves it to
+          the trash here: until "mode switch local", only the server has it
+  local   fetch them, and compare likewise. Where files of a project here still
+          have lines that messages copy, these get references to them. --clean
+          then moves the contexts to the trash of the server, and those of your
+          other machines follow
 
 If it is interrupted, run it again. The mode changes once every context is confirmed, and nothing is
 cleaned up before. PEER is the server: what sync takes with --to. With one remote, it can be left out.`,
-		Example:     "  ctxtool mode switch server --dry-run\n  ctxtool mode switch server --clean\n  ctxtool mode switch local --project ~/walk",
+		Example: "  ctxtool mode switch server --to ~/copy --dry-run\n  ctxtool mode switch server --to ~/copy --clean\n" +
+			"  ctxtool mode switch local --to ~/copy --project ~/walk",
 		Annotations: exits("some contexts are not confirmed, or not cleaned up", ofStores...),
 		Args:        between(1, -1),
 		ValidArgsFunction: func(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
