@@ -65,6 +65,8 @@ func TestKills(t *testing.T) {
 		writers[i] = w
 		writing.Go(func() { w.write(ctx) })
 	}
+	mover := newKillsMover(k, seed)
+	writing.Go(func() { mover.move(ctx) })
 	for range rounds {
 		for until := k.acked.Load() + 1 + random.Int64N(40); k.acked.Load() < until && !t.Failed(); {
 			k.pause(ctx, time.Millisecond)
@@ -95,6 +97,7 @@ func TestKills(t *testing.T) {
 	for _, w := range writers {
 		w.check()
 	}
+	mover.checkMoves()
 	k.kill()
 	t.Logf("%d acknowledged in %d rounds", k.acked.Load(), rounds)
 }
