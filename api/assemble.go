@@ -81,15 +81,25 @@ func (x *Server) assemble(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	v := x.store.of(r)
 	if a.Context != "" {
-		if request.Context, err = x.store.Resolve(short(a.Context)); err != nil {
+		if request.Context, err = v.resolve(r.Context(), short(a.Context)); err != nil {
 			return err
+		}
+	}
+	if v.limited {
+		var nothing bool
+		if request.Contexts, nothing, err = v.among(r.Context(), nil, ""); err != nil {
+			return err
+		}
+		if nothing {
+			request.Contexts = []uuid.UUID{uuid.Nil} // no context has it
 		}
 	}
 	if request.Index, err = x.index.open(r.Context()); err != nil {
 		return err
 	}
-	done, err := assemble.Build(r.Context(), x.store, request)
+	done, err := assemble.Build(r.Context(), v.s, request)
 	if err != nil {
 		return err
 	}

@@ -50,6 +50,11 @@ func (x *Server) commitChanges(w http.ResponseWriter, r *http.Request) error {
 		if apply[i], err = all.Changes[i].prepare(); err != nil {
 			return invalid("change %d: %v", i, err)
 		}
+		if u := all.Changes[i].Update; u != nil {
+			if err := x.store.of(r).mayLabel(u.Labels); err != nil {
+				return err
+			}
+		}
 	}
 	return x.withContext(r, func(c *ctxdir.Context) error {
 		result, err := c.Commit(r.Context(), func(tx *ctxdir.Tx) error {

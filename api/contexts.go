@@ -55,7 +55,7 @@ func (x *Server) listContexts(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := contextList{Contexts: []listedContext{}}
 	last := ""
-	for s, err := range x.store.List(r.Context(), o) {
+	for s, err := range x.store.of(r).list(r.Context(), o) {
 		if err != nil {
 			return err
 		}
@@ -197,8 +197,12 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
+	v := x.store.of(r)
+	if err := v.label(&m); err != nil {
+		return err
+	}
 	if key != "" && m.ID == uuid.Nil && m.ExternalID == "" {
-		m.ID = uuid.NewSHA1(x.store.Info().ID, []byte(key))
+		m.ID = v.keyed(&m, key)
 	}
 	var c *ctxdir.Context
 	status := http.StatusCreated
@@ -207,12 +211,12 @@ func (x *Server) createContext(w http.ResponseWriter, r *http.Request) error {
 		return invalid("open: the context needs an external_id")
 	case open:
 		status = http.StatusOK
-		c, err = x.store.OpenOrCreate(r.Context(), m)
+		c, err = v.s.OpenOrCreate(r.Context(), m)
 	default:
-		c, err = x.store.Create(r.Context(), m)
+		c, err = v.s.Create(r.Context(), m)
 		if errors.Is(err, ctxdir.ErrExist) && key != "" {
 			status = http.StatusOK // the first request created it
-			c, err = x.store.Open(r.Context(), m.ID)
+			c, err = v.s.Open(r.Context(), m.ID)
 		}
 	}
 	if err != nil {
@@ -250,6 +254,9 @@ func (x *Server) changeContext(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	sequence, err := matching(r)
+	if err == nil {
+		err = x.store.of(r).mayLabel(change.Labels)
+	}
 	if err != nil {
 		return err
 	}
@@ -351,11 +358,12 @@ func (x *Server) removeContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	item, err := x.store.Remove(r.Context(), id)
+	v := x.store.of(r)
+	item, err := v.s.Remove(r.Context(), id)
 	if err != nil {
 		return err
 	}
-	after, err := record.Grace(x.store)
+	after, err := record.Grace(v.s)
 	if err != nil {
 		return err
 	}

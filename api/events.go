@@ -53,7 +53,7 @@ func (x *Server) followContext(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds, id: id, sequence: after, resume: resume})
+	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds, view: x.store.of(r), id: id, sequence: after, resume: resume})
 }
 
 // followStore sends the events of all contexts from now on.
@@ -61,7 +61,7 @@ func (x *Server) followStore(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds})
+	return x.follow(w, r, &follower{bounds: x.bounds.of(r), feeds: &x.feeds, view: x.store.of(r)})
 }
 
 // follow upgrades the connection and serves it until one side leaves. Before the upgrade, an error is a problem.
@@ -81,6 +81,9 @@ func (x *Server) follow(w http.ResponseWriter, r *http.Request, f *follower) err
 	}
 	defer leave()
 	f.feed, f.at = feed, at
+	if err := f.look(r.Context()); err != nil {
+		return err
+	}
 	conn, err := websocket.Accept(plain(w), r, &websocket.AcceptOptions{
 		Subprotocols: []string{"ctxdir.v1"}, CompressionMode: websocket.CompressionDisabled,
 		InsecureSkipVerify: true, // the guard has verified the origin
@@ -114,7 +117,9 @@ func plain(w http.ResponseWriter) http.ResponseWriter {
 type follower struct {
 	bounds   bounds
 	feeds    *feeds
-	id       uuid.UUID // of the context; uuid.Nil for the store
+	view     view
+	seen     map[uuid.UUID]bool // contexts of a limited view that the client knows of
+	id       uuid.UUID          // of the context; uuid.Nil for the store
 	conn     *websocket.Conn
 	feed     *feed
 	at       *event // the place in the feed
@@ -159,7 +164,12 @@ func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websock
 			if f.at.own > 0 && f.at.own <= sent {
 				continue
 			}
-			line = f.at.line
+			if line = f.at.line; !f.sees(ctx) {
+				if f.id != uuid.Nil {
+					return closeRemoved, "the context was removed"
+				}
+				continue
+			}
 		case <-timer.C:
 			line = record.Encode(beat{"heartbeat", f.sequence})
 		case <-ended:
@@ -172,6 +182,35 @@ func (f *follower) run(ctx context.Context, ended <-chan struct{}) (code websock
 		}
 		f.sequence = max(f.sequence, f.at.sequence)
 	}
+}
+
+// look notes which contexts of a limited view are there.
+func (f *follower) look(ctx context.Context) error {
+	if !f.view.limited {
+		return nil
+	}
+	f.seen = map[uuid.UUID]bool{}
+	for s, err := range f.view.list(ctx, ctxdir.ListOptions{Kind: "*"}) {
+		if err != nil {
+			return err
+		}
+		f.seen[s.ID] = true
+	}
+	return nil
+}
+
+// sees reports whether the client may see the event at which the follower is. Of a context that is gone, it may if it saw the
+// context before.
+func (f *follower) sees(ctx context.Context) bool {
+	if !f.view.limited {
+		return true
+	}
+	id := f.at.context
+	was, is := f.seen[id], f.view.sees(ctx, id)
+	if delete(f.seen, id); is {
+		f.seen[id] = true
+	}
+	return is || was && f.at.removed
 }
 
 // catchUp sends the events of the past, which a watcher of its own reads.

@@ -44,7 +44,8 @@ type event struct {
 	sequence uint64 // of the newest commit up to here
 	own      uint64 // of this event; 0 for one without a commit, and in the feed of the store
 	total    int64  // bytes of all lines up to here
-	removed  bool   // the context: there is no next one
+	removed  bool   // the context: there is no next one in its feed
+	context  uuid.UUID
 
 	more chan struct{} // closed when there is a next one, or will be none
 	next *event
@@ -149,7 +150,7 @@ func (x *feed) add(ctx context.Context, e *ctxdir.Event) {
 	defer x.mu.Unlock()
 	n := &event{
 		line: line, sequence: x.tail.sequence, total: x.tail.total + int64(len(line)), more: make(chan struct{}),
-		removed: e.Kind == ctxdir.EventContext && e.Op == "removed",
+		removed: e.Kind == ctxdir.EventContext && e.Op == "removed", context: e.Context,
 	}
 	if !x.store {
 		n.own = e.Seq

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"net/http"
 
 	"github.com/ctxdir/ctxdir"
@@ -15,8 +16,8 @@ type fileList struct {
 }
 
 // fileQueryOf reads the conditions of a list of files, or of paths.
-func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
-	q.Query, err = x.conditionsOf(p)
+func (v view) fileQueryOf(ctx context.Context, p *parameters) (q search.FileQuery, nothing bool, err error) {
+	q.Query, nothing, err = v.conditionsOf(ctx, p)
 	q.Limit = p.limit(listed, maxListed)
 	q.Access, q.Type = p.text("access"), p.text("media")
 	if q.Access != "" {
@@ -27,13 +28,13 @@ func (x *Server) fileQueryOf(p *parameters) (q search.FileQuery, err error) {
 		q.IsText = &is
 	}
 	p.known = append(p.known, "is_text")
-	return q, err
+	return q, nothing, err
 }
 
 // listFiles lists the files attached to messages, and those that tools read or write, the newest first.
 func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	q, err := x.fileQueryOf(p)
+	q, nothing, err := x.store.of(r).fileQueryOf(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -42,7 +43,10 @@ func (x *Server) listFiles(w http.ResponseWriter, r *http.Request) error {
 	if err := p.done(); err != nil {
 		return err
 	}
-	index, behind, err := x.index.current(r.Context())
+	if nothing {
+		return sendDocument(w, http.StatusOK, fileList{Files: []record.FileRow{}})
+	}
+	index, behind, err := x.index.current(r.Context(), q.Contexts...)
 	if err != nil {
 		return err
 	}
@@ -68,14 +72,17 @@ type pathList struct {
 // countPaths lists the paths that messages touch, the most often touched first.
 func (x *Server) countPaths(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	q, err := x.fileQueryOf(p)
+	q, nothing, err := x.store.of(r).fileQueryOf(r.Context(), p)
 	if err != nil {
 		return err
 	}
 	if err := p.done(); err != nil {
 		return err
 	}
-	index, behind, err := x.index.current(r.Context())
+	if nothing {
+		return sendDocument(w, http.StatusOK, pathList{Paths: []record.PathCount{}})
+	}
+	index, behind, err := x.index.current(r.Context(), q.Contexts...)
 	if err != nil {
 		return err
 	}

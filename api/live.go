@@ -63,9 +63,9 @@ func (x *Server) listLive(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	now := time.Now()
+	now, v := time.Now(), x.store.of(r)
 	list := liveList{Contexts: []liveContext{}}
-	for s, err := range x.store.List(r.Context(), ctxdir.ListOptions{Order: ctxdir.OrderUpdated, Limit: maxLive}) {
+	for s, err := range v.list(r.Context(), ctxdir.ListOptions{Order: ctxdir.OrderUpdated, Limit: maxLive}) {
 		if err != nil {
 			return err
 		}
@@ -73,7 +73,7 @@ func (x *Server) listLive(w http.ResponseWriter, r *http.Request) error {
 			break
 		}
 		var is *liveContext
-		err := x.store.Use(r.Context(), s.ID, func(c *ctxdir.Context) (err error) {
+		err := v.use(r.Context(), s.ID, func(c *ctxdir.Context) (err error) {
 			is, err = liveOf(r.Context(), c, s, now)
 			return err
 		})

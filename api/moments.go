@@ -18,7 +18,11 @@ type momentList struct {
 // listMoments lists the moments of the store or of contexts, the most relevant first.
 func (x *Server) listMoments(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	ids, err := x.contextsOf(p)
+	v, nothing := x.store.of(r), false
+	ids, err := v.contextsOf(r.Context(), p)
+	if err == nil {
+		ids, nothing, err = v.among(r.Context(), ids, "")
+	}
 	if err != nil {
 		return err
 	}
@@ -28,7 +32,10 @@ func (x *Server) listMoments(w http.ResponseWriter, r *http.Request) error {
 	}
 	var all []moment.Moment
 	list := momentList{Moments: []record.Moment{}}
-	for m, err := range moment.InStore(r.Context(), x.store, ids...) {
+	if nothing {
+		return sendDocument(w, http.StatusOK, list)
+	}
+	for m, err := range moment.InStore(r.Context(), v.s, ids...) {
 		switch {
 		case r.Context().Err() != nil:
 			return r.Context().Err()

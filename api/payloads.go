@@ -61,7 +61,7 @@ func (x *Server) getPayload(w http.ResponseWriter, r *http.Request) error {
 // getBlob sends a payload by its hash alone.
 func (x *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	sum := r.PathValue("sha256")
-	return sendPayload(w, r, sum, func() (io.ReadCloser, int64, error) { return x.store.OpenPayload(r.Context(), sum) })
+	return sendPayload(w, r, sum, func() (io.ReadCloser, int64, error) { return x.store.of(r).s.OpenPayload(r.Context(), sum) })
 }
 
 // sendPayload sends bytes of a store. They are anybody's, so a browser must not show them as a page.

@@ -44,6 +44,7 @@ var (
 	codeTooMany      = Code{"too_many_requests", http.StatusTooManyRequests, "Too many wrong tokens"}
 	codeMisdirected  = Code{"misdirected", http.StatusMisdirectedRequest, "The server does not have this host name"}
 	codeOrigin       = Code{"cross_origin", http.StatusForbidden, "Another web site sent the request"}
+	codeForbidden    = Code{"forbidden", http.StatusForbidden, "The token does not permit this"}
 	codeReadOnly     = Code{"read_only", http.StatusForbidden, "The server is read-only"}
 	codeNoOperation  = Code{"no_operation", http.StatusNotFound, "The API has no such operation"}
 	codeMethod       = Code{"method", http.StatusMethodNotAllowed, "The path does not have this method"}
@@ -69,8 +70,8 @@ var (
 
 // Codes are all codes of problems, in the order of the documentation.
 var Codes = []Code{
-	codeUnauthorized, codeTooMany, codeMisdirected, codeOrigin, codeReadOnly, codeNoOperation, codeMethod, codeNotFound, codeErased,
-	codeAmbiguous, codeExists, codeConflict, codePosition, codeShared, codePrecondition, codeInvalid, codeMediaType,
+	codeUnauthorized, codeTooMany, codeMisdirected, codeOrigin, codeForbidden, codeReadOnly, codeNoOperation, codeMethod, codeNotFound,
+	codeErased, codeAmbiguous, codeExists, codeConflict, codePosition, codeShared, codePrecondition, codeInvalid, codeMediaType,
 	codeTooLarge, codeLocked, codeTimeout, codeUnavailable, codeNoSpace, codeDurability, codeDamaged, codeInternal,
 }
 
@@ -104,6 +105,14 @@ var causes = []struct {
 // problem describes a fault of the request.
 func problem(code Code, format string, args ...any) *Problem {
 	return &Problem{Code: code.Name, Status: code.Status, Title: code.Title, Detail: fmt.Sprintf(format, args...)}
+}
+
+// short is a text for a message.
+func short(text string) string {
+	if len(text) > 80 {
+		return strings.ToValidUTF8(text[:80], "") + "…"
+	}
+	return text
 }
 
 // problemOf describes an error. root is the folder of the store: problems name its files relative to it.

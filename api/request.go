@@ -170,21 +170,13 @@ func parseID(text string) (uuid.UUID, error) {
 	return id, nil
 }
 
-// short is a text for a message.
-func short(text string) string {
-	if len(text) > 80 {
-		return strings.ToValidUTF8(text[:80], "") + "…"
-	}
-	return text
-}
-
 // contextOf returns the id of the context in the path: a full id, a unique part of one, or an external id.
 func (x *Server) contextOf(r *http.Request) (uuid.UUID, error) {
 	ref := r.PathValue("context")
 	if len(ref) > 8<<10 {
 		return uuid.Nil, problem(codeNotFound, "no context has an id of %d characters", len(ref))
 	}
-	id, err := x.store.Resolve(ref)
+	id, err := x.store.of(r).resolve(r.Context(), ref)
 	if errors.Is(err, ctxdir.ErrInvalid) {
 		return id, problem(codeNotFound, "no context matches %q by id prefix, id suffix or external id", short(ref))
 	}
@@ -197,7 +189,7 @@ func (x *Server) withContext(r *http.Request, f func(c *ctxdir.Context) error) e
 	if err != nil {
 		return err
 	}
-	return x.store.Use(r.Context(), id, f)
+	return x.store.of(r).use(r.Context(), id, f)
 }
 
 // withBranch calls f with the branch in the path.

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"net/http"
 	"regexp"
 	"strings"
@@ -24,9 +25,9 @@ type hitList struct {
 }
 
 // contextsOf returns the ids of the contexts in a parameter that may be repeated.
-func (x *Server) contextsOf(p *parameters) (ids []uuid.UUID, err error) {
+func (v view) contextsOf(ctx context.Context, p *parameters) (ids []uuid.UUID, err error) {
 	for _, ref := range p.all("context") {
-		id, err := x.store.Resolve(short(ref))
+		id, err := v.resolve(ctx, short(ref))
 		if err != nil {
 			return nil, err
 		}
@@ -50,19 +51,24 @@ func labelsOf(p *parameters) (labels map[string]string) {
 }
 
 // conditionsOf reads the conditions that searches and lists of files have in common.
-func (x *Server) conditionsOf(p *parameters) (q search.Query, err error) {
+//
+// In a limited view these have all contexts that are there. nothing says that there is none.
+func (v view) conditionsOf(ctx context.Context, p *parameters) (q search.Query, nothing bool, err error) {
 	q = search.Query{
 		Text: p.text("q"), Phrase: p.yes("phrase"), Branch: p.text("branch"), Roles: p.all("role"), Types: p.all("type"), Kind: p.text("kind"),
 		Labels: labelsOf(p), Project: p.text("project"), Since: p.time("since"), Until: p.time("until"), Path: p.text("path"),
 		Removed: p.yes("removed"), Bookkeeping: p.yes("bookkeeping"), Cursor: p.text("cursor"),
 	}
-	q.Contexts, err = x.contextsOf(p)
-	return q, err
+	if q.Contexts, err = v.contextsOf(ctx, p); err == nil {
+		q.Contexts, nothing, err = v.among(ctx, q.Contexts, q.Kind)
+	}
+	return q, nothing, err
 }
 
 func (x *Server) search(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	q, err := x.conditionsOf(p)
+	v := x.store.of(r)
+	q, nothing, err := v.conditionsOf(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -73,7 +79,10 @@ func (x *Server) search(w http.ResponseWriter, r *http.Request) error {
 	if err := p.done(); err != nil {
 		return err
 	}
-	index, behind, err := x.index.current(r.Context())
+	if nothing {
+		return sendDocument(w, http.StatusOK, hitList{Hits: []record.Hit{}})
+	}
+	index, behind, err := x.index.current(r.Context(), q.Contexts...)
 	if err != nil {
 		return err
 	}
@@ -81,6 +90,9 @@ func (x *Server) search(w http.ResponseWriter, r *http.Request) error {
 	for hit, err := range index.Search(r.Context(), q) {
 		if err != nil {
 			return err
+		}
+		if v.limited {
+			hit.Score = 0 // the weight of a word tells how many messages of the whole store have it
 		}
 		all.Hits = append(all.Hits, record.OfHit(&hit))
 		all.Next = hit.Cursor
@@ -112,7 +124,11 @@ func (x *Server) grep(w http.ResponseWriter, r *http.Request) error {
 	o := search.GrepOptions{Branch: p.text("branch"), Bookkeeping: p.yes("bookkeeping")}
 	limit := p.limit(matched, maxMatched)
 	var err error
-	if o.Contexts, err = x.contextsOf(p); err != nil {
+	v, nothing := x.store.of(r), false
+	if o.Contexts, err = v.contextsOf(r.Context(), p); err == nil {
+		o.Contexts, nothing, err = v.among(r.Context(), o.Contexts, "")
+	}
+	if err != nil {
 		return err
 	}
 	if len(text) > maxExpression {
@@ -129,8 +145,11 @@ func (x *Server) grep(w http.ResponseWriter, r *http.Request) error {
 		return err
 	}
 	w.Header().Set("Content-Type", ndjson)
+	if nothing {
+		return nil
+	}
 	out := bufio.NewWriterSize(w, flushed)
-	for m, err := range search.Grep(r.Context(), x.store, expression, o) {
+	for m, err := range search.Grep(r.Context(), v.s, expression, o) {
 		switch {
 		case err != nil && (m.Context == uuid.Nil || r.Context().Err() != nil):
 			return err

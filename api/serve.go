@@ -46,7 +46,7 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	x := &Server{store: s, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
+	x := &Server{store: whole{s}, o: o, guard: g, mux: http.NewServeMux(), table: map[string]*operation{}}
 	if s != nil {
 		x.root = s.Info().Path
 	}

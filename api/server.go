@@ -26,7 +26,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/ctxdir/ctxdir"
 	"github.com/klauspost/compress/gzhttp"
 )
 
@@ -49,7 +48,7 @@ type Options struct {
 
 // Server serves a store. It is an [http.Handler]; [Server.Serve] adds bounds on connections and time.
 type Server struct {
-	store *ctxdir.Store
+	store whole
 	root  string
 	o     Options
 	guard *guard
@@ -204,6 +203,9 @@ func (x *Server) denied(op *operation, r *http.Request) *Problem {
 	if p := x.guard.authorized(r); p != nil {
 		return p
 	}
+	if !x.store.of(r).covers(op.path, op.limits) {
+		return problem(codeNotFound, "the token is of one project, of which this operation tells nothing")
+	}
 	if op.writes && x.o.ReadOnly {
 		return problem(codeReadOnly, "the server was started with --read-only")
 	}
@@ -289,6 +291,7 @@ type operation struct {
 	large        bool // its body may have messages
 	long         bool // ends when the client or the work does, not after a minute
 	upgrades     bool // to a WebSocket
+	limits       bool // keeps to the projects of a limited request: see LimitTo
 	serve        func(x *Server, w http.ResponseWriter, r *http.Request) error
 }
 

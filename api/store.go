@@ -2,7 +2,9 @@ package api
 
 import (
 	"bufio"
+	"context"
 	"net/http"
+	"slices"
 	"time"
 
 	"github.com/ctxdir/ctxdir"
@@ -17,15 +19,30 @@ type storeDocument struct {
 	ReadOnly      bool      `json:"read_only"`
 	LastCollected time.Time `json:"last_collected,omitzero"`
 	Problem       string    `json:"problem,omitempty"`
+	Shared        []Shared  `json:"shared,omitempty"`
+}
+
+// Shared says what another user of the server lets the user of a request read.
+type Shared struct {
+	Owner    string   `json:"owner"` // the name: below /shared/OWNER is the API, limited to the projects
+	Projects []string `json:"projects"`
+}
+
+type sharedKey struct{}
+
+// WithShared notes what others share with the user of a request.
+func WithShared(ctx context.Context, all []Shared) context.Context {
+	return context.WithValue(ctx, sharedKey{}, all)
 }
 
 func (x *Server) getStore(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	info := x.store.Info()
+	info := x.store.of(r).s.Info()
+	shared, _ := r.Context().Value(sharedKey{}).([]Shared)
 	return sendDocument(w, http.StatusOK, storeDocument{
-		info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem),
+		info.ID.String(), x.o.Version, x.o.ReadOnly, info.LastCollected, record.Problem(info.Problem), shared,
 	})
 }
 
@@ -44,7 +61,7 @@ func (x *Server) getDisk(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	whole, err := disk.Whole(r.Context(), x.store)
+	whole, err := disk.Whole(r.Context(), x.store.of(r).s)
 	if err != nil {
 		return err
 	}
@@ -64,10 +81,11 @@ type trashList struct {
 
 func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
+	v := x.store.of(r)
 	var ids []uuid.UUID
 	for _, ref := range p.all("context") {
-		id, err := x.store.Resolve(short(ref))
-		if removed, perr := parseID(ref); err != nil && perr == nil {
+		id, err := v.resolve(r.Context(), short(ref))
+		if removed, perr := parseID(ref); err != nil && perr == nil && !v.limited {
 			id, err = removed, nil // the context may be in the trash itself
 		}
 		if err != nil {
@@ -78,12 +96,19 @@ func (x *Server) listTrash(w http.ResponseWriter, r *http.Request) error {
 	if err := p.done(); err != nil {
 		return err
 	}
-	after, err := record.Grace(x.store)
+	after, err := record.Grace(v.s)
 	if err != nil {
 		return err
 	}
 	list := trashList{Items: []record.Trashed{}}
-	for item, err := range x.store.Trash(r.Context(), ids...) {
+	ids, nothing, err := v.among(r.Context(), ids, "*")
+	if err != nil {
+		return err
+	}
+	if nothing {
+		return sendDocument(w, http.StatusOK, list)
+	}
+	for item, err := range v.s.Trash(r.Context(), ids...) {
 		switch {
 		case err != nil:
 			return err
@@ -104,7 +129,11 @@ func (x *Server) restoreItem(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	item, err := x.store.Restore(r.Context(), id)
+	v := x.store.of(r)
+	if err := v.trashed(r.Context(), id); err != nil {
+		return err
+	}
+	item, err := v.s.Restore(r.Context(), id)
 	if err != nil {
 		return err
 	}
@@ -125,7 +154,11 @@ func (x *Server) check(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
 	o := ctxdir.CheckOptions{ReadData: p.yes("read_data")}
 	var err error
-	if o.Contexts, err = x.contextsOf(p); err != nil {
+	v, nothing := x.store.of(r), false
+	if o.Contexts, err = v.contextsOf(r.Context(), p); err == nil {
+		o.Contexts, nothing, err = v.among(r.Context(), o.Contexts, "*")
+	}
+	if err != nil {
 		return err
 	}
 	o.All = len(o.Contexts) == 0
@@ -136,9 +169,16 @@ func (x *Server) check(w http.ResponseWriter, r *http.Request) error {
 	o.Progress = func(p ctxdir.CheckProgress) { end.Contexts, end.Messages = p.Contexts, p.Messages }
 	w.Header().Set("Content-Type", ndjson)
 	out := bufio.NewWriterSize(w, flushed)
-	for f, err := range x.store.Check(r.Context(), o) {
+	findings := v.s.Check(r.Context(), o)
+	if nothing {
+		findings = func(func(ctxdir.Finding, error) bool) {}
+	}
+	for f, err := range findings {
 		if err != nil {
 			return err
+		}
+		if v.limited && !slices.Contains(o.Contexts, f.Context) {
+			continue
 		}
 		line := record.OfFinding(f)
 		line.Record = "finding"

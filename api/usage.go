@@ -24,7 +24,8 @@ type usageReport struct {
 // getUsage sums up the tokens and the cost of model calls, of all contexts or of some.
 func (x *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	p := parametersOf(r)
-	ids, err := x.contextsOf(p)
+	v := x.store.of(r)
+	ids, err := v.contextsOf(r.Context(), p)
 	if err != nil {
 		return err
 	}
@@ -48,18 +49,18 @@ func (x *Server) getUsage(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	counter := usage.NewCounter(x.store)
+	counter := usage.NewCounter(v.s)
 	counter.UseIndex(index)
 	answer := usageReport{Rows: []record.Usage{}}
 	counted := 0
-	for sum, err := range x.store.List(r.Context(), o) {
+	for sum, err := range v.list(r.Context(), o) {
 		if err != nil {
 			return err
 		}
 		if len(ids) > 0 && !slices.Contains(ids, sum.ID) {
 			continue
 		}
-		err = x.store.Use(r.Context(), sum.ID, func(c *ctxdir.Context) error { return report.Add(r.Context(), counter, c) })
+		err = v.use(r.Context(), sum.ID, func(c *ctxdir.Context) error { return report.Add(r.Context(), counter, c) })
 		switch {
 		case r.Context().Err() != nil:
 			return r.Context().Err()

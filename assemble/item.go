@@ -19,10 +19,11 @@ import (
 type Request struct {
 	Context   uuid.UUID // the conversation; without it, the text is the passages of all contexts that have the labels
 	Labels    map[string]string
-	Branch    string // its newest messages, and passages of it alone; empty for the active one, and passages of all branches
-	Query     string // plain language; without it, there are no passages
-	MaxTokens int    // of Text; 0 for the setting of the store, or [ctxdir.DefaultMaxTokens]
-	All       bool   // passages of every context of the store
+	Contexts  []uuid.UUID // passages of no others, whatever All says; empty for all
+	Branch    string      // its newest messages, and passages of it alone; empty for the active one, and passages of all branches
+	Query     string      // plain language; without it, there are no passages
+	MaxTokens int         // of Text; 0 for the setting of the store, or [ctxdir.DefaultMaxTokens]
+	All       bool        // passages of every context of the store
 	Pinned    []uuid.UUID
 	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
 	Format    Format

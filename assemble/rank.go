@@ -31,7 +31,7 @@ type candidate struct {
 // rank asks the index for the messages that have terms of the query.
 func (b *builder) rank() (err error) {
 	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Limit: maxRanked}
-	if b.isOne() {
+	if q.Contexts = b.r.Contexts; b.isOne() {
 		q.Contexts = []uuid.UUID{b.r.Context}
 	}
 	b.ranking = &search.Ranking{}

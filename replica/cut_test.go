@@ -18,7 +18,7 @@ func onDisk(t *testing.T, name string, disk *crashfs.FS) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &device{t, name, s, &Folder{s, func() (vfs.FS, error) { return disk.Sub(".") }}}, nil
+	return &device{t, name, s, &Folder{s: s, disk: func() (vfs.FS, error) { return disk.Sub(".") }}}, nil
 }
 
 // TestPowerCut: wherever the power fails during a sync, the next run ends in the same state, and nothing is half there.

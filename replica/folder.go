@@ -21,15 +21,37 @@ import (
 type Folder struct {
 	s    *ctxdir.Store
 	disk func() (vfs.FS, error) // the folder of the store
+
+	sees func(m *ctxdir.Metadata) bool // whether a context is there for the peer; nil for all
+	part string                        // names the contexts that are; empty for all
 }
 
 // NewFolder returns an open store as a peer.
 func NewFolder(s *ctxdir.Store) *Folder {
-	return &Folder{s, func() (vfs.FS, error) { return vfs.OS(s.Info().Path) }}
+	return &Folder{s: s, disk: func() (vfs.FS, error) { return vfs.OS(s.Info().Path) }}
+}
+
+// Limit lets the peer see some of the contexts, and nothing of others: neither their removals, nor which payloads the store
+// has. It is then another store for the peer, with an id that depends on part. The peer must not be able to change anything.
+func (f *Folder) Limit(part string, sees func(m *ctxdir.Metadata) bool) { f.part, f.sees = part, sees }
+
+// use is [ctxdir.Store.Use] for a context that the peer may see.
+func (f *Folder) use(ctx context.Context, id uuid.UUID, do func(c *ctxdir.Context) error) error {
+	return f.s.Use(ctx, id, func(c *ctxdir.Context) error {
+		if f.sees != nil && !f.sees(c.Metadata()) {
+			return &ctxdir.Error{Op: "open", Context: id, Err: ctxdir.ErrNotExist}
+		}
+		return do(c)
+	})
 }
 
 // Store implements [Peer].
-func (f *Folder) Store(context.Context) (uuid.UUID, error) { return f.s.Info().ID, nil }
+func (f *Folder) Store(context.Context) (uuid.UUID, error) {
+	if f.sees != nil {
+		return uuid.NewSHA1(f.s.Info().ID, []byte(f.part)), nil
+	}
+	return f.s.Info().ID, nil
+}
 
 // Contexts implements [Peer].
 func (f *Folder) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]State, error) {
@@ -40,7 +62,7 @@ func (f *Folder) Contexts(ctx context.Context, known map[uuid.UUID]string) ([]St
 		if err != nil {
 			return nil, err
 		}
-		if c.Legacy == "" {
+		if c.Legacy == "" && (f.sees == nil || f.sees(&ctxdir.Metadata{Labels: c.Labels})) {
 			all = append(all, c)
 		}
 	}
@@ -98,6 +120,9 @@ func (f *Folder) commitEdits(ctx context.Context, all []ctxdir.Summary) error {
 
 // removed says which contexts are in the trash, or were removed for good.
 func (f *Folder) removed(ctx context.Context, ids []uuid.UUID) ([]bool, error) {
+	if f.sees != nil {
+		return make([]bool, len(ids)), nil
+	}
 	there := map[uuid.UUID]bool{}
 	for item, err := range f.s.Trash(ctx) {
 		if err != nil {
@@ -125,7 +150,7 @@ func compareIDs(a, b uuid.UUID) int { return slices.Compare(a[:], b[:]) }
 func (f *Folder) Heads(ctx context.Context, of []HeadRequest) ([]Head, error) {
 	heads := make([]Head, len(of))
 	for i, r := range of {
-		heads[i].Err = f.s.Use(ctx, r.ID, func(c *ctxdir.Context) (err error) {
+		heads[i].Err = f.use(ctx, r.ID, func(c *ctxdir.Context) (err error) {
 			heads[i], err = f.head(ctx, c, r.Since)
 			return err
 		})
@@ -227,7 +252,7 @@ func (f *Folder) Rows(ctx context.Context, of []Range) ([][]Row, error) {
 
 // inLine calls do with what a branch that points at a line would show.
 func (f *Folder) inLine(ctx context.Context, id, line uuid.UUID, do func(*ctxdir.Branch) error) error {
-	return f.s.Use(ctx, id, func(c *ctxdir.Context) error {
+	return f.use(ctx, id, func(c *ctxdir.Context) error {
 		b, err := c.Branch(line.String())
 		if err != nil {
 			return err
@@ -290,6 +315,9 @@ func messageOf(m *ctxdir.Message) (Message, error) {
 // Have implements [Peer].
 func (f *Folder) Have(ctx context.Context, sums []string) ([]bool, error) {
 	have := make([]bool, len(sums))
+	if f.sees != nil {
+		return have, nil
+	}
 	for i, sum := range sums {
 		r, _, err := f.s.OpenPayload(ctx, sum)
 		if err == nil {
@@ -320,9 +348,10 @@ func (f *Folder) Get(ctx context.Context, of []PayloadOf, do func(sum string, si
 
 // open opens a payload: the log has it if the message was appended a moment ago, and else a blob.
 func (f *Folder) open(ctx context.Context, p PayloadOf) (r io.ReadCloser, size int64, err error) {
-	r, size, err = f.s.OpenPayload(ctx, p.Sum)
-	if !errors.Is(err, fs.ErrNotExist) {
-		return r, size, err
+	if f.sees == nil {
+		if r, size, err = f.s.OpenPayload(ctx, p.Sum); !errors.Is(err, fs.ErrNotExist) {
+			return r, size, err
+		}
 	}
 	err = f.inLine(ctx, p.ID, p.Line, func(b *ctxdir.Branch) error {
 		m, err := b.Message(ctx, p.Message)

@@ -27,7 +27,7 @@ func in(t *testing.T, disk *crashfs.FS, name string) (*device, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &device{t, name, s, &Folder{s, func() (vfs.FS, error) { return disk.Sub(name) }}}, nil
+	return &device{t, name, s, &Folder{s: s, disk: func() (vfs.FS, error) { return disk.Sub(name) }}}, nil
 }
 
 // TestMovePowerCut: wherever the power fails while a context moves, it is whole in one of the stores at least, and the next

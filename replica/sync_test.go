@@ -29,7 +29,7 @@ type device struct {
 func newDevice(t *testing.T, name string, opts ...ctxdir.Options) *device {
 	s := ctxdirtest.New(t, opts...)
 	disk := crashfs.New()
-	return &device{t, name, s, &Folder{s, func() (vfs.FS, error) { return disk.Sub(".") }}}
+	return &device{t, name, s, &Folder{s: s, disk: func() (vfs.FS, error) { return disk.Sub(".") }}}
 }
 
 func must[T any](t *testing.T) func(T, error) T {

@@ -103,6 +103,11 @@ func (d *Database) Authorize(ctx context.Context, token string) (users.Grant, er
 	return d.users.Authorize(ctx, token)
 }
 
+// Owner implements [Directory].
+func (d *Database) Owner(ctx context.Context, g users.Grant, name string) (uuid.UUID, []string, error) {
+	return d.users.Owner(ctx, g, name)
+}
+
 // Ready implements [Directory].
 func (d *Database) Ready(ctx context.Context) error {
 	if !d.prepared.Load() {

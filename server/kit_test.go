@@ -20,6 +20,7 @@ import (
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/ctxdir/ctxdir/web"
+	"github.com/google/uuid"
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/tink"
@@ -34,6 +35,8 @@ type kit struct {
 	url    string
 	tokens map[string]string // by the name of the user
 	log    *lines
+
+	visible []uuid.UUID // contexts that a token of a project has
 }
 
 // lines is what was logged.

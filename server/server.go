@@ -23,6 +23,9 @@ import (
 type Directory interface {
 	// Authorize returns what a token stands for. The error wraps [users.ErrUnauthorized].
 	Authorize(ctx context.Context, token string) (users.Grant, error)
+	// Owner returns the user with a name who shares projects with the user of a grant, and which ones. The error wraps
+	// [users.ErrNotFound] if nobody does.
+	Owner(ctx context.Context, g users.Grant, name string) (uuid.UUID, []string, error)
 	// Ready returns an error as long as users and their stores cannot be read.
 	Ready(ctx context.Context) error
 }
@@ -107,9 +110,10 @@ func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	ctx, stop := context.WithCancel(r.Context())
 	defer stop()
 	r = r.WithContext(ctx)
-	var g users.Grant
-	defer func() { x.note(r, g, seen, began) }()
-	if x.ownPath(seen, r) {
+	var a access
+	defer func() { x.note(r, a.grant, seen, began) }()
+	owner, r := ofOwner(r)
+	if owner == "" && x.ownPath(seen, r) {
 		return
 	}
 	token := api.RequestToken(r)
@@ -117,30 +121,36 @@ func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		x.nobody.ServeHTTP(seen, r)
 		return
 	}
-	g, err := x.users.Authorize(ctx, token)
+	a, err := x.access(ctx, token, owner)
 	switch {
 	case errors.Is(err, users.ErrUnauthorized):
 		x.nobody.ServeHTTP(seen, r)
+		return
+	case errors.Is(err, users.ErrNotFound):
+		x.noSuch(seen, r)
 		return
 	case err != nil:
 		x.unavailable(seen, r, "look for the token", err)
 		return
 	}
-	t, err := x.acquire(ctx, g.User)
+	t, err := x.acquire(ctx, a.user)
 	if err != nil {
 		x.unavailable(seen, r, "open the store", err)
 		return
 	}
 	defer x.release(t)
-	t.expect(r, g.Quota)
+	if owner == "" {
+		t.expect(r, a.grant.Quota)
+	}
 	seen.failed = t.failed
-	go x.watch(ctx, stop, token, t)
+	go x.watch(ctx, stop, token, owner, t)
 	r.Header.Set("Authorization", "Bearer "+x.token)
-	t.server(g.Scope).ServeHTTP(seen, r)
+	r = a.in(r, owner)
+	t.server(a.scope).ServeHTTP(seen, r)
 }
 
 // watch ends a request whose token ends meanwhile: it expires, or is revoked. Likewise if another server took over the store.
-func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string, t *tenant) {
+func (x *Server) watch(ctx context.Context, end context.CancelFunc, token, owner string, t *tenant) {
 	tick := time.NewTicker(x.recheck)
 	defer tick.Stop()
 	for {
@@ -148,8 +158,8 @@ func (x *Server) watch(ctx context.Context, end context.CancelFunc, token string
 		case <-ctx.Done():
 			return
 		case <-tick.C:
-			_, err := x.users.Authorize(ctx, token)
-			if errors.Is(err, users.ErrUnauthorized) || t.store.Look(ctx) != nil && t.failed() != nil {
+			_, err := x.access(ctx, token, owner)
+			if isOver(err) || t.store.Look(ctx) != nil && t.failed() != nil {
 				end()
 				return
 			}

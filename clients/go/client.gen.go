@@ -431,85 +431,88 @@ func (e PartTool) Valid() bool {
 
 // Defines values for ProblemCode.
 const (
-	Ambiguous       ProblemCode = "ambiguous"
-	Conflict        ProblemCode = "conflict"
-	CrossOrigin     ProblemCode = "cross_origin"
-	Damaged         ProblemCode = "damaged"
-	Durability      ProblemCode = "durability"
-	Erased          ProblemCode = "erased"
-	Exists          ProblemCode = "exists"
-	Internal        ProblemCode = "internal"
-	Invalid         ProblemCode = "invalid"
-	Locked          ProblemCode = "locked"
-	MediaType       ProblemCode = "media_type"
-	Method          ProblemCode = "method"
-	Misdirected     ProblemCode = "misdirected"
-	NoOperation     ProblemCode = "no_operation"
-	NoSpace         ProblemCode = "no_space"
-	NotFound        ProblemCode = "not_found"
-	Position        ProblemCode = "position"
-	Precondition    ProblemCode = "precondition"
-	ReadOnly        ProblemCode = "read_only"
-	Shared          ProblemCode = "shared"
-	Timeout         ProblemCode = "timeout"
-	TooLarge        ProblemCode = "too_large"
-	TooManyRequests ProblemCode = "too_many_requests"
-	Unauthorized    ProblemCode = "unauthorized"
-	Unavailable     ProblemCode = "unavailable"
+	ProblemCodeAmbiguous       ProblemCode = "ambiguous"
+	ProblemCodeConflict        ProblemCode = "conflict"
+	ProblemCodeCrossOrigin     ProblemCode = "cross_origin"
+	ProblemCodeDamaged         ProblemCode = "damaged"
+	ProblemCodeDurability      ProblemCode = "durability"
+	ProblemCodeErased          ProblemCode = "erased"
+	ProblemCodeExists          ProblemCode = "exists"
+	ProblemCodeForbidden       ProblemCode = "forbidden"
+	ProblemCodeInternal        ProblemCode = "internal"
+	ProblemCodeInvalid         ProblemCode = "invalid"
+	ProblemCodeLocked          ProblemCode = "locked"
+	ProblemCodeMediaType       ProblemCode = "media_type"
+	ProblemCodeMethod          ProblemCode = "method"
+	ProblemCodeMisdirected     ProblemCode = "misdirected"
+	ProblemCodeNoOperation     ProblemCode = "no_operation"
+	ProblemCodeNoSpace         ProblemCode = "no_space"
+	ProblemCodeNotFound        ProblemCode = "not_found"
+	ProblemCodePosition        ProblemCode = "position"
+	ProblemCodePrecondition    ProblemCode = "precondition"
+	ProblemCodeReadOnly        ProblemCode = "read_only"
+	ProblemCodeShared          ProblemCode = "shared"
+	ProblemCodeTimeout         ProblemCode = "timeout"
+	ProblemCodeTooLarge        ProblemCode = "too_large"
+	ProblemCodeTooManyRequests ProblemCode = "too_many_requests"
+	ProblemCodeUnauthorized    ProblemCode = "unauthorized"
+	ProblemCodeUnavailable     ProblemCode = "unavailable"
 )
 
 // Valid indicates whether the value is a known member of the ProblemCode enum.
 func (e ProblemCode) Valid() bool {
 	switch e {
-	case Ambiguous:
+	case ProblemCodeAmbiguous:
 		return true
-	case Conflict:
+	case ProblemCodeConflict:
 		return true
-	case CrossOrigin:
+	case ProblemCodeCrossOrigin:
 		return true
-	case Damaged:
+	case ProblemCodeDamaged:
 		return true
-	case Durability:
+	case ProblemCodeDurability:
 		return true
-	case Erased:
+	case ProblemCodeErased:
 		return true
-	case Exists:
+	case ProblemCodeExists:
 		return true
-	case Internal:
+	case ProblemCodeForbidden:
 		return true
-	case Invalid:
+	case ProblemCodeInternal:
 		return true
-	case Locked:
+	case ProblemCodeInvalid:
 		return true
-	case MediaType:
+	case ProblemCodeLocked:
 		return true
-	case Method:
+	case ProblemCodeMediaType:
 		return true
-	case Misdirected:
+	case ProblemCodeMethod:
 		return true
-	case NoOperation:
+	case ProblemCodeMisdirected:
 		return true
-	case NoSpace:
+	case ProblemCodeNoOperation:
 		return true
-	case NotFound:
+	case ProblemCodeNoSpace:
 		return true
-	case Position:
+	case ProblemCodeNotFound:
 		return true
-	case Precondition:
+	case ProblemCodePosition:
 		return true
-	case ReadOnly:
+	case ProblemCodePrecondition:
 		return true
-	case Shared:
+	case ProblemCodeReadOnly:
 		return true
-	case Timeout:
+	case ProblemCodeShared:
 		return true
-	case TooLarge:
+	case ProblemCodeTimeout:
 		return true
-	case TooManyRequests:
+	case ProblemCodeTooLarge:
 		return true
-	case Unauthorized:
+	case ProblemCodeTooManyRequests:
 		return true
-	case Unavailable:
+	case ProblemCodeUnauthorized:
+		return true
+	case ProblemCodeUnavailable:
 		return true
 	default:
 		return false
@@ -1661,6 +1664,15 @@ type Restored struct {
 // the words of the request
 type SecretKind string
 
+// Shared defines model for Shared.
+type Shared struct {
+	// Owner The name of the user. Below /shared/NAME, such as /shared/NAME/v1/contexts, are the operations that change nothing, limited to these projects
+	Owner string `json:"owner"`
+
+	// Projects The values of the label `project`
+	Projects []string `json:"projects"`
+}
+
 // Sizes defines model for Sizes.
 type Sizes struct {
 	// ArchivedBytes Of these, archived, before compression
@@ -1683,6 +1695,9 @@ type Store struct {
 	LastCollected *time.Time         `json:"last_collected,omitempty"`
 	Problem       *string            `json:"problem,omitempty"`
 	ReadOnly      bool               `json:"read_only"`
+
+	// Shared What other users of a server let this one read
+	Shared *[]Shared `json:"shared,omitempty"`
 
 	// Version Of the program
 	Version string `json:"version"`

@@ -27,7 +27,7 @@ func newToken(user uuid.UUID, o TokenOptions, now time.Time) (token string, t To
 	copy(b, user[:])
 	_, _ = rand.Read(b[len(user):]) // it never fails
 	sum := sha256.Sum256(b[len(user)+idBytes:])
-	t = Token{ID: tokenID(b), Sum: sum[:], Scope: o.Scope, Label: o.Label, CreatedAt: now.UTC().Truncate(time.Second)}
+	t = Token{ID: tokenID(b), Sum: sum[:], Scope: o.Scope, Project: o.Project, Label: o.Label, CreatedAt: now.UTC().Truncate(time.Second)}
 	if o.Expires > 0 {
 		at := t.CreatedAt.Add(o.Expires)
 		t.ExpiresAt = &at
@@ -62,7 +62,10 @@ func (u *User) grant(id string, secret []byte, now time.Time) (Grant, error) {
 		if t.ID != id || subtle.ConstantTimeCompare(t.Sum, sum[:]) != 1 || t.expired(now) {
 			continue
 		}
-		g := Grant{User: u.ID, Token: t.ID, Scope: t.Scope, Quota: u.Quota}
+		g := Grant{User: u.ID, Token: t.ID, Scope: t.Scope, Project: t.Project, Quota: u.Quota}
+		if t.Project == "" {
+			g.Shared = u.Shared
+		}
 		if t.ExpiresAt != nil {
 			g.Expires = *t.ExpiresAt
 		}

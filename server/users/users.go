@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"regexp"
 	"time"
+	"unicode/utf8"
 
 	"github.com/google/uuid"
 )
@@ -18,6 +19,7 @@ type User struct {
 	CreatedAt time.Time `json:"created_at"`
 	Quota     int64     `json:"quota,omitempty"` // how much room the store may take, in bytes; 0 for no bound
 	Tokens    []Token   `json:"tokens,omitempty"`
+	Shared    []Share   `json:"shared,omitempty"` // by others
 }
 
 // Token is what is kept of a token.
@@ -25,7 +27,8 @@ type Token struct {
 	ID        string     `json:"id"`  // among the tokens of the user
 	Sum       []byte     `json:"sum"` // SHA-256 of the secret
 	Scope     Scope      `json:"scope"`
-	Label     string     `json:"label,omitempty"` // what it is for
+	Project   string     `json:"project,omitempty"` // it sees and makes contexts of this project alone; empty for all
+	Label     string     `json:"label,omitempty"`   // what it is for
 	CreatedAt time.Time  `json:"created_at"`
 	ExpiresAt *time.Time `json:"expires_at,omitempty"`
 }
@@ -44,8 +47,10 @@ type Grant struct {
 	User    uuid.UUID
 	Token   string // its id
 	Scope   Scope
+	Project string    // the only one; empty for all
 	Expires time.Time // zero if it does not
 	Quota   int64     // of the user, see [User]
+	Shared  []Share   // by others; nothing for a token of one project
 }
 
 // Errors, wrapped by those that functions return.
@@ -66,9 +71,13 @@ func CheckName(s string) error {
 	return nil
 }
 
+// maxProject bounds the name of a project, in bytes.
+const maxProject = 4096
+
 // TokenOptions say what a new token is for.
 type TokenOptions struct {
 	Scope   Scope         // Write if empty
+	Project string        // the only one that the token permits, at most 4,096 bytes; empty for all
 	Label   string        // at most 100 bytes
 	Expires time.Duration // from now; 0 for never
 }
@@ -77,6 +86,8 @@ func (o TokenOptions) check() error {
 	switch {
 	case o.Scope != Read && o.Scope != Write:
 		return fmt.Errorf("%w: scope %q: expected read or write", ErrInvalid, o.Scope)
+	case len(o.Project) > maxProject || !utf8.ValidString(o.Project):
+		return fmt.Errorf("%w: project: expected at most %d bytes of text", ErrInvalid, maxProject)
 	case len(o.Label) > 100:
 		return fmt.Errorf("%w: the label has %d bytes, more than 100", ErrInvalid, len(o.Label))
 	case o.Expires < 0:

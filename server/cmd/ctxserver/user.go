@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"strings"
 	"text/tabwriter"
 	"time"
 
@@ -30,19 +29,20 @@ type tokenRecord struct {
 	ID        string      `json:"id"`
 	Token     string      `json:"token,omitempty"` // only when it is made
 	Scope     users.Scope `json:"scope"`
+	Project   string      `json:"project,omitempty"`
 	Label     string      `json:"label,omitempty"`
 	CreatedAt time.Time   `json:"created_at"`
 	ExpiresAt *time.Time  `json:"expires_at,omitempty"`
 }
 
 func tokenRecordOf(name, token string, t users.Token) tokenRecord {
-	return tokenRecord{"token", name, t.ID, token, t.Scope, t.Label, t.CreatedAt, t.ExpiresAt}
+	return tokenRecord{"token", name, t.ID, token, t.Scope, t.Project, t.Label, t.CreatedAt, t.ExpiresAt}
 }
 
 func (a *app) userCmd() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list and remove users, and make their tokens"}
 	cmd.AddCommand(a.userAddCmd(), a.userLsCmd(), a.userRmCmd(), a.userRestoreCmd(), a.userTokenCmd(), a.userTokensCmd(), a.userRevokeCmd(),
-		a.userQuotaCmd(), a.userEraseCmd())
+		a.userQuotaCmd(), a.userEraseCmd(), a.userShareCmd(), a.userUnshareCmd(), a.userSharesCmd())
 	return cmd
 }
 
@@ -135,16 +135,23 @@ func (a *app) userRestoreCmd() *cobra.Command {
 
 func (a *app) userTokenCmd() *cobra.Command {
 	var o users.TokenOptions
-	var scope string
+	var read bool
 	var expires day
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Make a token of a user, and print it once",
-		Long: `Make a token of a user, and print it. It is shown this once: the server keeps only what tells whether a token is right.`,
+		Long: `Make a token of a user, and print it. It is shown this once: the server keeps only what tells whether a token is right.
+
+With --project, the token sees only contexts whose label "project" is PATH, and what it creates has that label.`,
 		Example: `  ctxserver user token ada --label laptop --expires 90d
-  ctxserver user token ada --scope read`,
+  ctxserver user token ada --read --project /home/ada/harbour`,
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.Scope, o.Expires = users.Scope(strings.ToLower(scope)), time.Duration(expires)
+			if cmd.Flags().Changed("project") && o.Project == "" {
+				return wrong("--project is empty")
+			}
+			if o.Expires = time.Duration(expires); read {
+				o.Scope = users.Read
+			}
 			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				token, t, err := all.NewToken(cmd.Context(), args[0], o)
 				if err != nil {
@@ -155,7 +162,8 @@ func (a *app) userTokenCmd() *cobra.Command {
 		},
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&scope, "scope", "write", "permit `read` or write")
+	flags.BoolVar(&read, "read", false, "let the token change nothing")
+	flags.StringVar(&o.Project, "project", "", "limit the token to contexts with the label project=`PATH`")
 	flags.StringVar(&o.Label, "label", "", "note what the token is for: `TEXT`")
 	flags.Var(&expires, "expires", "end the token after `DURATION`, such as 90d")
 	return cmd
@@ -174,13 +182,13 @@ func (a *app) userTokensCmd() *cobra.Command {
 					return err
 				}
 				w := tabwriter.NewWriter(a.stdout, 0, 0, 2, ' ', 0)
-				fmt.Fprintln(w, "ID\tSCOPE\tADDED\tEXPIRES\tLABEL")
+				fmt.Fprintln(w, "ID\tSCOPE\tADDED\tEXPIRES\tPROJECT\tLABEL")
 				for _, t := range u.Tokens {
 					expires := "never"
 					if t.ExpiresAt != nil {
 						expires = t.ExpiresAt.Format(time.DateOnly)
 					}
-					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\n", t.ID, t.Scope, t.CreatedAt.Format(time.DateOnly), expires, t.Label)
+					fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", t.ID, t.Scope, t.CreatedAt.Format(time.DateOnly), expires, t.Project, t.Label)
 				}
 				return w.Flush()
 			})
