@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/replica"
@@ -196,6 +197,13 @@ func TestOneUserInATransaction(t *testing.T) {
 	if _, err := k.users.Erase(t.Context(), "bob"); err != nil {
 		t.Fatal(err)
 	}
+	if err := k.users.Share(t.Context(), "ada", "/harbour", "user1"); err != nil {
+		t.Fatal(err)
+	}
+	secret, _, err := k.users.Invite(t.Context(), time.Hour)
+	must(t, err)
+	_, _, err = k.users.Accept(t.Context(), secret, "dan")
+	must(t, err)
 	owners, statements := map[string]string{}, 0
 	for _, l := range logged(t, log)[len(before):] {
 		if control.MatchString(l.statement) {
@@ -226,6 +234,7 @@ var (
 	// administrators are the statements of whoever manages users: they concern all of them.
 	administrators = map[string]bool{
 		"SELECT record FROM users WHERE removed = $1":   true,
+		"SELECT record FROM invitations":                true,
 		"SELECT pg_advisory_xact_lock(7433201129)":      true,
 		"SELECT count(*) FROM users WHERE user_id = $1": true,
 	}

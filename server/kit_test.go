@@ -134,6 +134,7 @@ func joinKit(t *testing.T, at backend, o server.Options) *kit {
 	var directory server.Directory
 	k.users, directory, k.stores = at.open(t)
 	var err error
+	o.Inviting = k.users
 	o.API.Page, o.API.Log = web.Files(), slog.New(slog.NewJSONHandler(k.log, nil))
 	if k.server, err = server.New(directory, k.stores, o); err != nil {
 		t.Fatal(err)

@@ -40,6 +40,8 @@ type Options struct {
 	MaxOpen int
 	// Login lets people sign in with an identity provider; nil for none.
 	Login *Login
+	// Inviting lets people with an invitation become users; nil for no invitations.
+	Inviting Inviting
 	// Audit says which requests [api.Options].Log has a line for.
 	Audit Audit
 }
@@ -68,6 +70,7 @@ type Server struct {
 	ended   context.Context
 	end     context.CancelFunc
 	recheck time.Duration
+	joins   bucket
 
 	mu      sync.Mutex
 	tenants map[uuid.UUID]*tenant
@@ -169,6 +172,11 @@ func (x *Server) watch(ctx context.Context, end context.CancelFunc, token, owner
 
 // ownPath answers what is about the server itself.
 func (x *Server) ownPath(w http.ResponseWriter, r *http.Request) bool {
+	if r.Method == http.MethodPost && r.URL.Path == joinPath && x.o.Inviting != nil {
+		x.join(w, r)
+		r.Pattern = "POST " + joinPath
+		return true
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		return false
 	}

@@ -26,6 +26,11 @@ const (
 	updateUser  = `UPDATE users SET record = $2 WHERE user_id = $1 AND NOT removed`
 	moveUser    = `UPDATE users SET removed = $2 WHERE user_id = $1`
 	deleteUser  = `DELETE FROM users WHERE user_id = $1 AND removed`
+
+	selectInvitation  = `SELECT record FROM invitations WHERE user_id = $1`
+	selectInvitations = `SELECT record FROM invitations` // for administrators
+	insertInvitation  = `INSERT INTO invitations (user_id, record) VALUES ($1, $2)`
+	deleteInvitation  = `DELETE FROM invitations WHERE user_id = $1`
 	// lockUsers keeps two administrators from giving a name twice. The number stands for this table only.
 	lockUsers = `SELECT pg_advisory_xact_lock(7433201129)`
 )
@@ -39,7 +44,11 @@ func (x database) ready(ctx context.Context) error {
 
 func (x database) read(ctx context.Context, in place, id uuid.UUID) (u User, err error) {
 	var b []byte
-	err = x.pool.QueryRow(ctx, selectUser, id, in == removed).Scan(&b)
+	if in == invited {
+		err = x.pool.QueryRow(ctx, selectInvitation, id).Scan(&b)
+	} else {
+		err = x.pool.QueryRow(ctx, selectUser, id, in == removed).Scan(&b)
+	}
 	if errors.Is(err, pgx.ErrNoRows) {
 		return u, fmt.Errorf("user %s: %w", id, ErrNotFound)
 	}
@@ -53,11 +62,19 @@ func (x database) read(ctx context.Context, in place, id uuid.UUID) (u User, err
 }
 
 func (x database) list(ctx context.Context, in place) ([]User, error) {
-	rows, err := x.pool.Query(ctx, selectUsers, in == removed)
+	statement, args := listOf(in)
+	rows, err := x.pool.Query(ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}
 	return usersOf(rows)
+}
+
+func listOf(in place) (statement string, args []any) {
+	if in == invited {
+		return selectInvitations, nil
+	}
+	return selectUsers, []any{in == removed}
 }
 
 func usersOf(rows pgx.Rows) ([]User, error) {
@@ -86,15 +103,26 @@ type transaction struct {
 }
 
 func (w transaction) list(in place) ([]User, error) {
-	rows, err := w.tx.Query(w.ctx, selectUsers, in == removed)
+	statement, args := listOf(in)
+	rows, err := w.tx.Query(w.ctx, statement, args...)
 	if err != nil {
 		return nil, err
 	}
 	return usersOf(rows)
 }
 
-func (w transaction) add(u *User) error     { return w.put(insertUser, u) }
-func (w transaction) replace(u *User) error { return w.put(updateUser, u) }
+func (w transaction) add(u *User) error           { return w.put(insertUser, u) }
+func (w transaction) replace(u *User) error       { return w.put(updateUser, u) }
+func (w transaction) invite(u *User) error        { return w.put(insertInvitation, u) }
+func (w transaction) uninvite(id uuid.UUID) error { return w.one(deleteInvitation, id) }
+
+func (w transaction) accept(u *User) error {
+	if err := w.uninvite(u.ID); err != nil {
+		return err
+	}
+	u.Invitation = nil
+	return w.add(u)
+}
 
 func (w transaction) put(statement string, u *User) error {
 	b, err := json.Marshal(u)

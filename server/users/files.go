@@ -47,7 +47,7 @@ func OpenFiles(path string) (*Users, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, in := range []place{present, removed} {
+	for _, in := range []place{present, removed, invited} {
 		if err = dir.Mkdir(string(in)); err != nil && !errors.Is(err, fs.ErrExist) {
 			return nil, errors.Join(err, dir.Close())
 		}
@@ -122,22 +122,46 @@ type fileWriter struct{ files }
 
 func (w fileWriter) list(in place) ([]User, error) { return w.files.list(context.Background(), in) }
 
-func (w fileWriter) add(u *User) error {
-	if err := w.dir.Mkdir(folder(present, u.ID)); err != nil {
+func (w fileWriter) add(u *User) error    { return w.make(present, u) }
+func (w fileWriter) invite(u *User) error { return w.make(invited, u) }
+
+func (w fileWriter) make(in place, u *User) error {
+	if err := w.dir.Mkdir(folder(in, u.ID)); err != nil {
 		return err
 	}
-	if err := w.replace(u); err != nil {
+	if err := w.put(in, u); err != nil {
 		return err
 	}
-	return w.dir.SyncDir(string(present))
+	return w.dir.SyncDir(string(in))
 }
 
-func (w fileWriter) replace(u *User) error {
+// accept has the user in the folder of the invitation first. As long as it has not moved, the invitation is open.
+func (w fileWriter) accept(u *User) error {
+	if err := w.put(invited, u); err != nil {
+		return err
+	}
+	if err := w.move(u.ID, invited, present); err != nil {
+		return err
+	}
+	u.Invitation = nil
+	return w.replace(u)
+}
+
+func (w fileWriter) uninvite(id uuid.UUID) error {
+	if err := vfs.RemoveAll(w.dir, folder(invited, id)); err != nil {
+		return err
+	}
+	return w.dir.SyncDir(string(invited))
+}
+
+func (w fileWriter) replace(u *User) error { return w.put(present, u) }
+
+func (w fileWriter) put(place place, u *User) error {
 	b, err := json.MarshalIndent(file{marker, *u}, "", "  ")
 	if err != nil {
 		return err
 	}
-	in := folder(present, u.ID)
+	in := folder(place, u.ID)
 	if err := w.dir.Replace(in+"/"+userFile, append(b, '\n')); err != nil {
 		return err
 	}

@@ -20,7 +20,7 @@ type Users struct {
 	now func() time.Time
 }
 
-// records keep users, in one of two places: those that are there, and removed ones.
+// records keep users, in one of three places: those that are there, removed ones, and those who are invited.
 type records interface {
 	// read returns a user. The error wraps [ErrNotFound].
 	read(ctx context.Context, in place, id uuid.UUID) (User, error)
@@ -39,6 +39,10 @@ type writer interface {
 	move(id uuid.UUID, from, to place) error
 	// erase removes a removed user for good, with everything that is kept for them.
 	erase(id uuid.UUID) error
+	invite(u *User) error
+	uninvite(id uuid.UUID) error
+	// accept makes an invitation the user that u says.
+	accept(u *User) error
 }
 
 type place string
@@ -46,6 +50,7 @@ type place string
 const (
 	present place = "users"
 	removed place = "removed"
+	invited place = "invited"
 )
 
 // Close ends the use of the records.

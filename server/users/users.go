@@ -20,6 +20,8 @@ type User struct {
 	Quota     int64     `json:"quota,omitempty"` // how much room the store may take, in bytes; 0 for no bound
 	Tokens    []Token   `json:"tokens,omitempty"`
 	Shared    []Share   `json:"shared,omitempty"` // by others
+
+	Invitation *Invitation `json:"invitation,omitempty"` // of somebody who is no user yet
 }
 
 // Token is what is kept of a token.

@@ -1,5 +1,6 @@
 // Requests to the API of the server that the page comes from. The forms are those of openapi.yaml.
 import { signal } from '@preact/signals';
+import { root, rootOf } from './root';
 import { keep, stored } from './token';
 
 export class Problem extends Error {
@@ -16,14 +17,14 @@ export const offline = signal(0);
 
 type Query = Record<string, string | number | boolean | string[] | undefined>;
 
-export function address(path: string, query: Query = {}): string {
+export function address(path: string, query: Query = {}, at = root): string {
   const q = new URLSearchParams();
   for (const [name, value] of Object.entries(query)) {
     if (value === undefined || value === '' || value === false) continue;
     for (const v of Array.isArray(value) ? value : [value]) q.append(name, String(v));
   }
   const text = q.toString();
-  return '/v1' + path + (text && '?' + text);
+  return at + '/v1' + path + (text && '?' + text);
 }
 
 export const segment = encodeURIComponent;
@@ -61,6 +62,11 @@ export async function get<T>(path: string, query?: Query, abort?: AbortSignal): 
   return (await send('GET', url, undefined, abort)).json() as Promise<T>;
 }
 
+/** An answer about what another user shares. */
+export async function getShared<T>(owner: string, path: string, query?: Query, abort?: AbortSignal): Promise<T> {
+  return (await send('GET', address(path, query, rootOf(owner)), undefined, abort)).json() as Promise<T>;
+}
+
 /** Asks for what a screen is about to get, which takes the answer once; undefined if it failed, as the screen will say. */
 export function ahead<T>(path: string, query?: Query): Promise<T | undefined> {
   const url = address(path, query);
@@ -85,14 +91,16 @@ export async function remove<T>(path: string): Promise<T | undefined> {
   return answer.status === 204 ? undefined : (answer.json() as Promise<T>);
 }
 
-export async function blob(sha256: string, abort?: AbortSignal): Promise<Blob> {
-  return (await send('GET', address('/blobs/' + segment(sha256)), undefined, abort)).blob();
+/** A payload of a message; path is that of the branch. */
+export async function payload(path: string, message: string, sha256: string, abort?: AbortSignal): Promise<Blob> {
+  return (await send('GET', address(`${path}/messages/${segment(message)}/payloads/${segment(sha256)}`), undefined, abort)).blob();
 }
 
 export interface Store {
   id: string;
   version: string;
   read_only: boolean;
+  shared?: { owner: string; projects: string[] }[];
 }
 
 export interface Outline {

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { blob, type Message, type Part } from './api';
+import { payload, type Message, type Part } from './api';
 import { Icon } from './icons';
 import { base } from './library';
 import { size, T } from './text';
@@ -9,7 +9,7 @@ const shown = /^image\/(png|jpeg|gif|webp|avif)$/;
 const most = 20 << 20; // bytes that load without being asked for
 
 /** An image or a file that a message attaches. Images come from the store alone, never from an address in a message. */
-export function Attachment({ part }: { part: Part; message: Message }) {
+export function Attachment({ part, message, path }: { part: Part; message: Message; path: string }) {
   const f = part.file;
   const url = useSignal('');
   const failed = useSignal(false);
@@ -18,7 +18,7 @@ export function Attachment({ part }: { part: Part; message: Message }) {
     if (!image || !f?.sha256) return;
     const abort = new AbortController();
     let made = '';
-    blob(f.sha256, abort.signal).then((b) => {
+    payload(path, message.id, f.sha256, abort.signal).then((b) => {
       made = URL.createObjectURL(new Blob([b], { type: f.media_type ?? '' }));
       url.value = made;
     }, () => {

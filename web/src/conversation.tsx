@@ -168,7 +168,7 @@ function View({ c, branch, branches, load }: Props) {
   return (
     <>
       <header class="bar">
-        <a class="ghost" href="/" aria-label="Library"><Icon name="back" /></a>
+        <a class="ghost" href={link([])} aria-label="Library"><Icon name="back" /></a>
         <span class="crumb"><T class="ell" s={base(labels['project'])} />{labels['project'] && <span>/</span>}</span>
         <h1 class="ell"><T s={c.title || 'Untitled'} title /></h1>
         {l && <span class={'chip ' + (l.state === 'works' ? 'live' : 'warn')} title={stateText[l.state]}>{l.state}</span>}

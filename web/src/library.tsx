@@ -1,16 +1,17 @@
 import { useSignal, useSignalEffect } from '@preact/signals';
 import { useEffect, useMemo, useRef } from 'preact/hooks';
 import { labelAll, trashAll } from './actions';
-import type { Context, Live } from './api';
+import { getShared, type Context, type ContextList, type Live } from './api';
 import { conditionsOf, contextList } from './contexts';
 import { Filters } from './filters';
 import { Badge, Icon } from './icons';
 import { useKeys } from './keys';
 import { changes, live, now } from './live';
 import { Rows } from './rows';
+import { rootOf } from './root';
 import { changed, go, link, query } from './route';
 import { stateText, Switch } from './shell';
-import { writable } from './store';
+import { store, writable } from './store';
 import { ago, count, counted, dayOf, T, timeOf } from './text';
 
 interface Row {
@@ -19,8 +20,18 @@ interface Row {
   title?: string;
   note?: string;
   context?: Context;
+  owner?: string; // who shares it
   live?: Live;
 }
+
+/** The contexts that a user shares. */
+interface FromOther {
+  owner: string;
+  contexts: Context[];
+  more: boolean;
+}
+
+const shownOfOthers = 5;
 
 const rest = 2000; // ms that the pointer is outside of the list before rows may move
 
@@ -42,6 +53,14 @@ export function Library(_: { parts: string[] }) {
   useSignalEffect(() => {
     if (changes.value > 0) void all.refresh(inside.current);
   });
+  const shared = useSignal<FromOther[]>([]);
+  useEffect(() => {
+    const abort = new AbortController();
+    void sharedWith(store.value?.shared ?? [], q, abort.signal).then((found) => {
+      if (!abort.signal.aborted) shared.value = found;
+    });
+    return () => abort.abort();
+  }, [store.value?.shared, ...conditions]);
   useEffect(() => () => clearTimeout(timer.current), []);
   const enter = () => {
     clearTimeout(timer.current);
@@ -56,11 +75,11 @@ export function Library(_: { parts: string[] }) {
   };
 
   const list = all.list.value;
-  const rows = rowsOf(list, conditions.slice(2).some(Boolean) ? [] : live.value, group);
+  const rows = rowsOf(list, conditions.slice(2).some(Boolean) ? [] : live.value, group, shared.value);
   const there = new Set(list.map((c) => c.id));
   const fresh = all.waiting.value?.filter((c) => !there.has(c.id)).length ?? 0;
   const mark = (r: Row) => {
-    if (!r.context) return;
+    if (!r.context || r.owner) return;
     const next = new Set(selected.value);
     if (!next.delete(r.context.id)) next.add(r.context.id);
     selected.value = next;
@@ -90,7 +109,7 @@ export function Library(_: { parts: string[] }) {
       {all.failed.value && (
         <p class="gap bad" role="alert"><T s={all.failed.value} /> <button class="link" onClick={() => void all.refresh(false)}>Try again</button></p>
       )}
-      {list.length === 0 && all.loaded.value ? (
+      {rows.length === 0 && all.loaded.value ? (
         <div class="empty">
           <p>{conditions.slice(2).some(Boolean) ? 'No conversation meets these conditions' : 'The store has no conversation yet'}</p>
           {!conditions.slice(2).some(Boolean) && <code>ctxtool import</code>}
@@ -103,14 +122,14 @@ export function Library(_: { parts: string[] }) {
             label="Conversations"
             height={(r) => (r.kind === 'live' ? 53 : r.kind === 'group' ? 37 : 40)}
             onEnd={() => void all.more()}
-            open={(r) => go(link(['c', r.context?.id ?? r.live?.context ?? '']))}
+            open={(r) => r.owner ? location.assign(sharedLink(r.owner, r.context?.id)) : go(link(['c', r.context?.id ?? r.live?.context ?? '']))}
             mark={mark}
             marked={(r) => !!r.context && selected.value.has(r.context.id)}
           >
             {(r) =>
-              r.kind === 'group' ? <Group title={r.title ?? ''} note={r.note ?? ''} />
+              r.kind === 'group' ? <Group title={r.title ?? ''} note={r.note ?? ''} owner={r.owner} />
               : r.kind === 'live' && r.live ? <LiveRow l={r.live} />
-              : r.context ? <ContextRow c={r.context} group={group} /> : null
+              : r.context ? <ContextRow c={r.context} group={group} owner={r.owner} /> : null
             }
           </Rows>
         </div>
@@ -134,17 +153,38 @@ function Selection({ ids, all, clear }: { ids: string[]; all: Context[]; clear: 
   );
 }
 
-/** Groups contexts, those that are live first. */
-function rowsOf(all: Context[], lively: Live[], group: string): Row[] {
+/** The address of what a user shares, or of one context of it. */
+const sharedLink = (owner: string, context?: string): string => rootOf(owner) + '/' + (context ? 'c/' + encodeURIComponent(context) : '');
+
+/** Asks for the newest contexts that others share. One who ended a share meanwhile has none. */
+async function sharedWith(by: { owner: string }[], q: URLSearchParams, abort: AbortSignal): Promise<FromOther[]> {
+  const found = await Promise.all(by.map(async ({ owner }) => {
+    try {
+      const got = await getShared<ContextList>(owner, '/contexts', { ...conditionsOf(q), limit: shownOfOthers, outline: true }, abort);
+      return { owner, contexts: got.contexts, more: !!got.next };
+    } catch {
+      return { owner, contexts: [], more: false };
+    }
+  }));
+  return found.filter((f) => f.contexts.length > 0);
+}
+
+/** Groups contexts: those that are live first, then what others share. */
+function rowsOf(all: Context[], lively: Live[], group: string, shared: FromOther[]): Row[] {
   const rows: Row[] = [];
   if (lively.length > 0) {
     rows.push({ kind: 'group', key: 'live', title: 'Live', note: String(lively.length) });
     for (const l of lively) rows.push({ kind: 'live', key: 'live ' + l.context, live: l });
   }
+  for (const s of shared) {
+    const note = `${s.contexts.length}${s.more ? ' newest' : ''} · read-only`;
+    rows.push({ kind: 'group', key: 'shared ' + s.owner, title: 'Shared by ' + s.owner, note, owner: s.owner });
+    for (const c of s.contexts) rows.push({ kind: 'context', key: s.owner + ' ' + c.id, context: c, owner: s.owner });
+  }
   const there = new Set(lively.map((l) => l.context));
   const rest = all.filter((c) => !there.has(c.id));
   if (group === 'none') {
-    rows.push({ kind: 'group', key: 'all', title: 'All conversations', note: '' });
+    if (rest.length > 0) rows.push({ kind: 'group', key: 'all', title: 'All conversations', note: '' });
     for (const c of rest) rows.push({ kind: 'context', key: c.id, context: c });
     return rows;
   }
@@ -162,10 +202,11 @@ function rowsOf(all: Context[], lively: Live[], group: string): Row[] {
   return rows;
 }
 
-function Group({ title, note }: { title: string; note: string }) {
+function Group({ title, note, owner }: { title: string; note: string; owner: string | undefined }) {
   return (
     <div class="grp">
       <T class="ell" s={title} /> <span class="num">{note}</span>
+      {owner && <a class="inl" href={sharedLink(owner)}>Open all</a>}
       {title !== 'Live' && (
         <span class="cols" aria-hidden="true"><i class="br">branches</i><i class="ms">messages</i><i class="fs">lines</i><i class="up">changed</i></span>
       )}
@@ -201,17 +242,17 @@ function LiveRow({ l }: { l: Live }) {
   );
 }
 
-function ContextRow({ c, group }: { c: Context; group: string }) {
+function ContextRow({ c, group, owner }: { c: Context; group: string; owner: string | undefined }) {
   const o = c.outline;
   return (
-    <a class="row" href={link(['c', c.id])} tabIndex={-1}>
+    <a class="row" href={owner ? sharedLink(owner, c.id) : link(['c', c.id])} tabIndex={-1}>
       <span class="st">{c.problem && <span class="warn" title={c.problem.slice(0, 300)}><Icon name="warning" /></span>}</span>
       <Badge tool={c.tool} />
       <span class="ti">
         <b class="ell"><T s={c.title || 'Untitled'} /></b>
         <T class="ell t3" s={o?.answer} />
       </span>
-      <T class="ell t2 s pr" s={group === 'project' ? '' : base(c.labels?.['project'])} />
+      <T class="ell t2 s pr" s={owner ? `${owner} · ${base(c.labels?.['project'])}` : group === 'project' ? '' : base(c.labels?.['project'])} />
       <span class="r num br">{c.branches > 1 ? count(c.branches) : ''}</span>
       <span class="r num ms">{count(c.messages)}</span>
       <span class="r num fs">

@@ -1,6 +1,7 @@
 // What goes on in the store: one WebSocket a tab, closed while the tab is hidden for a minute.
 import { signal } from '@preact/signals';
 import { get, locked, offline, type Live } from './api';
+import { root } from './root';
 import { stored } from './token';
 
 export interface StoreEvent {
@@ -56,7 +57,7 @@ function soon(): void {
 export function connect(): void {
   clearTimeout(timer);
   if (socket || !stored() || locked.value || document.hidden) return;
-  const url = new URL('/v1/events', location.href);
+  const url = new URL(root + '/v1/events', location.href);
   url.protocol = url.protocol.replace('http', 'ws');
   const s = new WebSocket(url, ['ctxdir.v1', 'ctxdir.token.' + stored()]);
   socket = s;

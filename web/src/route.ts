@@ -1,10 +1,12 @@
 // The address of the page: the path names the screen, the query its state. Every view can be reloaded, bookmarked, and
 // opened in a second tab.
 import { computed, signal } from '@preact/signals';
+import { root } from './root';
 
 const here = signal(location.pathname + location.search);
 
-export const path = computed(() => here.value.split('?')[0] ?? '/');
+/** The path, without the root of the page. */
+export const path = computed(() => (here.value.split('?')[0] ?? '/').slice(root.length) || '/');
 export const query = computed(() => new URLSearchParams(here.value.split('?')[1] ?? ''));
 
 export type Values = Record<string, string | number | undefined>;
@@ -14,7 +16,7 @@ export function link(parts: string[], values: Values = {}): string {
   const q = new URLSearchParams();
   for (const [k, v] of Object.entries(values)) if (v !== undefined && v !== '') q.set(k, String(v));
   const text = q.toString();
-  return '/' + parts.map(encodeURIComponent).join('/') + (text && '?' + text);
+  return root + '/' + parts.map(encodeURIComponent).join('/') + (text && '?' + text);
 }
 
 /** The present address with other values; an empty one goes. */
@@ -25,10 +27,11 @@ export function changed(values: Values): string {
     else q.set(k, String(v));
   }
   const text = q.toString();
-  return path.value + (text && '?' + text);
+  return root + path.value + (text && '?' + text);
 }
 
-export function go(to: string, replace = false): void {
+export function go(target: string, replace = false): void {
+  const to = root && !target.startsWith(root + '/') ? root + target : target;
   if (to === here.value) return;
   if (replace) history.replaceState(null, '', to);
   else history.pushState(null, '', to);
@@ -53,6 +56,7 @@ export function start(): void {
     if (e.defaultPrevented || e.button !== 0 || e.metaKey || e.ctrlKey || e.shiftKey || e.altKey) return;
     const a = (e.target as Element | null)?.closest?.('a');
     if (!a || a.target || a.origin !== location.origin || a.hasAttribute('download') || /^\/(v1|docs)/.test(a.pathname)) return;
+    if (root ? !a.pathname.startsWith(root + '/') : a.pathname.startsWith('/shared/')) return; // another page
     e.preventDefault();
     go(a.pathname + a.search);
   });

@@ -6,6 +6,7 @@ import { Asked } from './dialog';
 import { Icon, type IconName } from './icons';
 import { Help, helpOpen, Keys, useKeys } from './keys';
 import { live, nextTry } from './live';
+import { owner, root } from './root';
 import { changed, go, link, parts, path, query } from './route';
 import { Settings, settingsOpen } from './settings';
 import { store } from './store';
@@ -18,7 +19,7 @@ const screens: [string, string, IconName][] = [
   ['search', 'Search', 'search'],
   ['files', 'Files', 'files'],
   ['usage', 'Usage', 'usage'],
-  ['health', 'Health', 'health'],
+  ...(owner ? [] : [['health', 'Health', 'health'] as [string, string, IconName]]), // of a whole store
 ];
 
 type Screen = ComponentType<{ parts: string[] }>;
@@ -126,6 +127,7 @@ export function Shell() {
       <Side here={all[0] ?? ''} find={() => find('')} />
       <main class="main" id="main" tabIndex={-1}>
         <Connection />
+        {owner && <p class="strip" role="note">These are conversations of <b><T s={owner} /></b>, shared with you. You cannot change them. <a class="inl" href="/">Go to yours</a></p>}
         {Show && <Show key={all[0] === 'c' ? all[1] : ''} parts={all} />}
       </main>
       <Help />
@@ -151,7 +153,7 @@ function Side({ here, find }: { here: string; find: () => void }) {
     <nav class="side" aria-label="Store">
       <div class="store">
         <span class="logo" aria-hidden="true"><Icon name="branch" /></span>
-        <b class="ell">ctxdir</b>
+        <T class="ell strong" s={owner || 'ctxdir'} />
       </div>
       <button class="jump" onClick={find}><Icon name="search" /><span>Jump to…</span><Keys of="Mod+k" /></button>
       <div class="nav">
@@ -167,12 +169,12 @@ function Side({ here, find }: { here: string; find: () => void }) {
           <h2>Live</h2>
           <div class="nav tight">
             {shown.map((l) => (
-              <a href={link(['c', l.context])} aria-current={path.value === link(['c', l.context]) ? 'page' : undefined}>
+              <a href={link(['c', l.context])} aria-current={root + path.value === link(['c', l.context]) ? 'page' : undefined}>
                 <span class={l.state === 'works' ? 'dot live' : 'dot wait'} title={stateText[l.state]} />
                 <T class="ell" s={l.title || 'Untitled'} />
               </a>
             ))}
-            {live.value.length > shown.length && <a class="t3" href="/">{live.value.length - shown.length} more</a>}
+            {live.value.length > shown.length && <a class="t3" href={link([])}>{live.value.length - shown.length} more</a>}
           </div>
         </>
       )}

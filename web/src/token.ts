@@ -1,8 +1,13 @@
 // The token of the server. It comes in the fragment of the printed address, which browsers send to nobody, and stays in
 // this tab: a cookie would go to every other server of this machine, and localStorage would outlive the tab.
+import { signal } from '@preact/signals';
+
 const key = 'ctxdir.token';
 const channel = 'ctxdir.token';
 const patience = 150; // ms after which the page asks for the link; another tab may answer later
+
+/** The invitation of the address, until it is used; it stays in memory alone. */
+export const invitation = signal('');
 
 export function stored(): string {
   return sessionStorage.getItem(key) ?? '';
@@ -17,6 +22,7 @@ export function keep(token: string): void {
 export function takeFromAddress(): void {
   const found = /^#token=([A-Za-z0-9._~-]+)$/.exec(location.hash)?.[1];
   if (found) keep(found);
+  invitation.value = /^#invite=([A-Za-z0-9_-]{16,256})$/.exec(location.hash)?.[1] ?? '';
   if (location.hash) history.replaceState(history.state, '', location.pathname + location.search);
 }
 

@@ -146,7 +146,7 @@ function BlockView({ b, last, live, level, path, sides, show }: BlockProps) {
   const whole = 'part' in b && b.part?.tail ? link(['c', path.split('/')[2] ?? '', 'm', m.id, String(b.part.number)], { b: decodeURIComponent(path.split('/')[4] ?? '') }) : undefined;
   switch (b.kind) {
     case 'prompt':
-      return <Prompt mark={mark} parts={b.parts} message={m} raw={raw} all={level === 3} />;
+      return <Prompt mark={mark} parts={b.parts} message={m} path={path} raw={raw} all={level === 3} />;
     case 'answer':
       return m.voice === 'system'
         ? <div {...mark}><Folded name={key} title="System" text={b.part.text} open={level === 3} />{raw}</div>
@@ -179,12 +179,13 @@ const promptLines = 24;
 interface PromptProps {
   parts: Part[];
   message: Message;
+  path: string;
   mark: Record<string, string | number>;
   raw: ComponentChildren;
   all: boolean;
 }
 
-function Prompt({ parts, message, mark, raw, all }: PromptProps) {
+function Prompt({ parts, message, path, mark, raw, all }: PromptProps) {
   const by = fold(message.id + 'prompt');
   const open = by.value ?? all;
   const text = parts.filter((p) => p.kind === 'text').map((p) => p.said ?? p.text + (p.tail ? '\n…\n' + p.tail : '')).join('\n').trim();
@@ -199,7 +200,7 @@ function Prompt({ parts, message, mark, raw, all }: PromptProps) {
           {open ? 'Show less' : `Show ${counted(lines.length - 16, 'more line')}`}
         </button>
       )}
-      {files.length > 0 && <div class="att">{files.map((p) => <Attachment key={p.number} part={p} message={message} />)}</div>}
+      {files.length > 0 && <div class="att">{files.map((p) => <Attachment key={p.number} part={p} message={message} path={path} />)}</div>}
       {raw}
     </div>
   );

@@ -80,9 +80,9 @@ func (g guide) run(t *testing.T, language string, count int, more string) []stri
 
 // TestGuide runs the commands of docs/SERVER.md, as they stand there, and looks at what they print.
 func TestGuide(t *testing.T) {
-	out := newGuide(t).run(t, "sh", 6, "")
+	out := newGuide(t).run(t, "sh", 7, "")
 	parts := out[:len(out)-1]
-	if len(parts) != 7 || !strings.Contains(parts[3], "Which berths") || !strings.Contains(parts[3], "Berths 3 and 4.") {
+	if len(parts) != 8 || !strings.Contains(parts[3], "Which berths") || !strings.Contains(parts[3], "Berths 3 and 4.") {
 		t.Errorf("the laptop does not show both messages:\n%s", out)
 	}
 	if !strings.HasSuffix(parts[4], "404\n") || strings.Contains(parts[4], "Harbour") {
@@ -94,6 +94,9 @@ func TestGuide(t *testing.T) {
 	if strings.Count(parts[6], `"title":"Cranes"`) != 1 ||
 		strings.Contains(parts[6], "Harbour plan") || !strings.Contains(parts[6], "  metadata\n") {
 		t.Errorf("bob reads what is shared:\n%s", parts[6])
+	}
+	if !strings.Contains(parts[7], `"name":"cleo"`) || !strings.Contains(parts[7], `"token":"`) {
+		t.Errorf("an invitation:\n%s", parts[7])
 	}
 }
 

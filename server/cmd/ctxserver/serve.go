@@ -39,7 +39,7 @@ func (a *app) serve(ctx context.Context) error {
 	}
 	o := server.Options{
 		API:  api.Options{PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(), Log: log},
-		Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit),
+		Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit), Inviting: p.users,
 	}
 	if o.Login, err = c.login(ctx, p.users); err != nil {
 		return errors.Join(err, p.close())

@@ -1,1 +1,0 @@
-import{h as a,i as b}from"./part-DVODVIVD.js";import"./part-4BAKJ4PM.js";import"./part-6JS2U74Z.js";import"./part-UF3EV6P2.js";import"./part-2M72MUFZ.js";import"./part-MHHP37C5.js";import"./part-3WEY2AT7.js";import"./part-JVS53XD4.js";import"./part-K4SABGCS.js";export{a as Library,b as base};

@@ -1,0 +1,1 @@
+import{j as r}from"./part-ND2FU62F.js";import{n as e}from"./part-LQ26S23O.js";import"./part-K4SABGCS.js";function i(){return e("div",{class:"empty",children:[e("p",{children:"This screen is not there."}),e("a",{href:r([]),children:"Go to the Library"})]})}export{i as Nowhere};

@@ -1,1 +1,0 @@
-import{g as e}from"./part-JVS53XD4.js";import"./part-K4SABGCS.js";function r(){return e("div",{class:"empty",children:[e("p",{children:"This screen is not there."}),e("a",{href:"/",children:"Go to the Library"})]})}export{r as Nowhere};
