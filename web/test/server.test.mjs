@@ -7,6 +7,9 @@ import { launch, show, skip, until, windowOf } from './browser.mjs';
 import { folder, repository } from './store.mjs';
 
 const port = 17434;
+// Large enough to be a blob: what follows the end of a picture counts for nothing.
+const square = Buffer.from('iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg==', 'base64');
+const picture = { type: 'image', source: { type: 'base64', media_type: 'image/png', data: Buffer.concat([square, Buffer.alloc(1 << 16, 7)]).toString('base64') } };
 
 /** A running ctxserver. */
 class TeamServer {
@@ -66,7 +69,7 @@ describe('a server for a team', { skip }, () => {
     for (const name of ['ada', 'bob']) server.run('user', 'add', name);
     [ada, bob] = ['ada', 'bob'].map((name) => server.run('user', 'token', name));
     await server.start();
-    harbour = await server.make(ada, 'Harbour plan', '/home/ada/harbour', 'Which berths are free on Monday?');
+    harbour = await server.make(ada, 'Harbour plan', '/home/ada/harbour', 'Which berths are free on Monday?', [picture]);
     await server.make(ada, 'CANARY', '/home/ada/secret', 'CANARY');
     await server.make(bob, 'Notes of bob', '/home/bob/notes', 'What is a berth?');
     browser = await launch();
@@ -92,6 +95,7 @@ describe('a server for a team', { skip }, () => {
     await row.click();
     await page.locator('.turn', { hasText: 'Which berths are free on Monday?' }).waitFor();
     assert.equal(new URL(page.url()).pathname, '/shared/ada/c/' + harbour);
+    await page.locator('.shot img').waitFor();
     await page.locator('.strip', { hasText: 'These are conversations of ada' }).waitFor();
     await page.locator('.foot', { hasText: 'Read-only' }).waitFor();
     await page.locator('.views').waitFor();
