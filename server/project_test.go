@@ -317,6 +317,7 @@ func testProjectEvents(t *testing.T, at backend) {
 		}
 		if strings.Contains(string(b), "CANARY") {
 			t.Errorf("a follower hears of a context that left the project: %s", b)
+			break
 		}
 	}
 }

@@ -1,6 +1,6 @@
 // Command load measures stores in PostgreSQL beside bare statements on the same server, in turns: durable appends of 1 KB
-// messages by many writers and by one, a range of 50 messages, and what an open idle user costs. It starts a server of its
-// own, see package pgtest.
+// messages by many writers and by one, a range of 50 messages, and what an open idle user costs. With -scale, it measures the
+// requests of many users. It starts a server of its own, see package pgtest.
 package main
 
 import (
@@ -56,6 +56,22 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer s.Stop() //nolint:errcheck // the process ends
+	if *scale {
+		h, err := keyset.NewHandle(aead.AES256GCMKeyTemplate())
+		if err != nil {
+			return err
+		}
+		master, err := aead.New(h)
+		if err != nil {
+			return err
+		}
+		pool, name, err := s.Database(ctx, 4)
+		if err != nil {
+			return err
+		}
+		pool.Close()
+		return scaled(ctx, s.URL(name), master)
+	}
 	pool, _, err := s.Database(ctx, *writers+8)
 	if err != nil {
 		return err
