@@ -77,7 +77,7 @@ func testShare(t *testing.T, at backend) {
 			t.Errorf("%s: %s", path, a.body)
 		}
 	}
-	if log := k.log.String(); strings.Contains(log, "ada") || strings.Contains(log, "harbour") {
+	if log := k.log.String(); strings.Contains(log, `"ada`) || strings.Contains(log, "/ada") || strings.Contains(log, "harbour") {
 		t.Errorf("the log: %s", log)
 	}
 }
