@@ -55,9 +55,10 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	x.index.store = s
 	x.feeds = feeds{store: s, ended: x.ended, all: map[uuid.UUID]*feed{}}
 	for i := range operations {
-		op := &operations[i]
-		x.table[op.pattern()] = op
-		x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
+		x.handle(&operations[i])
+	}
+	if o.Exchange != nil {
+		x.handle(&exchangeOperation)
 	}
 	if o.Page != nil {
 		if err := x.servePage(o.Page); err != nil {
@@ -65,6 +66,11 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 		}
 	}
 	return x, nil
+}
+
+func (x *Server) handle(op *operation) {
+	x.table[op.pattern()] = op
+	x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
 }
 
 // Close ends what still runs, such as followers. [Server.Serve] calls it.

@@ -40,6 +40,8 @@ type Options struct {
 	MaxBody int64
 	// Full says that the store may not grow: requests that would add something get a 507, and others still remove. It may be nil.
 	Full func() bool
+	// Exchange serves /v1/exchange; nil if there is none.
+	Exchange Exchange
 	// Page has the files of the page that people see; nil for none. Package web has one.
 	Page fs.FS
 	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.

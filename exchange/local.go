@@ -96,7 +96,7 @@ func (l *Local) Context(ctx context.Context, q Query) (answer ConversationContex
 	if err != nil {
 		return answer, err
 	}
-	if answer.Messages = w.messages; q.Have.Len <= len(w.messages) && Chain(w.messages[:q.Have.Len]) == q.Have.Last {
+	if answer.Messages = w.messages; q.Have.Len > 0 && q.Have.Len <= len(w.messages) && Chain(w.messages[:q.Have.Len]) == q.Have.Last {
 		answer.From, answer.Messages = q.Have.Len, w.messages[q.Have.Len:]
 	}
 	if w.start > 0 {

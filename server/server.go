@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/server/chat"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
 )
@@ -42,6 +43,10 @@ type Options struct {
 	Login *Login
 	// Inviting lets people with an invitation become users; nil for no invitations.
 	Inviting Inviting
+	// Model answers the requests of the exchange; nil for none.
+	Model *chat.Model
+	// MaxTokens bounds the context of such a request; 0 means [ctxdir.DefaultMaxTokens].
+	MaxTokens int
 	// Audit says which requests [api.Options].Log has a line for.
 	Audit Audit
 }
@@ -67,6 +72,7 @@ type Server struct {
 	nobody  *api.Server // before it is known whose a request is
 	token   string      // between this server and those of users
 	metrics *metrics
+	chat    *chat.Chat
 	ended   context.Context
 	end     context.CancelFunc
 	recheck time.Duration
@@ -92,6 +98,7 @@ func New(of Directory, stores Stores, o Options) (*Server, error) {
 		tenants: map[uuid.UUID]*tenant{},
 	}
 	x.metrics = newMetrics(x.open)
+	x.chat = newChat(stores, o)
 	x.ended, x.end = context.WithCancel(context.Background())
 	var err error
 	x.nobody, err = api.New(nil, o.API)
@@ -102,6 +109,7 @@ func New(of Directory, stores Stores, o Options) (*Server, error) {
 func (x *Server) Close() {
 	x.end()
 	x.nobody.Close()
+	x.chat.Close()
 	x.closeIdle(0)
 }
 

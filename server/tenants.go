@@ -67,6 +67,7 @@ func (x *Server) tenant(ctx context.Context, user uuid.UUID) (t *tenant, isNew b
 	}
 	t = &tenant{user: user, opened: make(chan struct{}), uses: 1, options: x.o.API}
 	t.options.Token, t.options.Full = x.token, t.full
+	t.options.Exchange = x.exchange(t)
 	x.tenants[user] = t
 	most := x.o.MaxOpen
 	x.mu.Unlock()

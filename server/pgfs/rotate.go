@@ -78,6 +78,7 @@ var erasure = []string{
 	`DELETE FROM entries WHERE user_id = $1`,
 	`DELETE FROM extents WHERE user_id = $1`,
 	`DELETE FROM nodes WHERE user_id = $1`,
+	`DELETE FROM usage WHERE user_id = $1`,
 }
 
 // Erase removes everything of a user for good, as part of a transaction. Whoever has the files open fails with [ErrLost].

@@ -22,6 +22,8 @@ type config struct {
 	Issuer, ClientID, ClientSecret string
 	Domains                        []string
 
+	ModelURL, ModelName, ModelKey string
+
 	Apart     bool
 	PlainHTTP bool
 	MaxBody   int64
@@ -55,6 +57,9 @@ func (c *config) flags(root *cobra.Command) {
 	p.StringVar(&c.ClientID, "oidc-client-id", "", "the `ID` of this server at the identity provider")
 	p.StringVar(&c.ClientSecret, "oidc-client-secret", "", "the `SECRET` of this server there; better as $CTXSERVER_OIDC_CLIENT_SECRET_FILE")
 	p.StringSliceVar(&c.Domains, "oidc-domains", nil, "who may sign in: verified mail addresses of these `DOMAINS`, or any")
+	p.StringVar(&c.ModelURL, "model-url", "", "let agents ask the model at `URL`, which has the chat API of OpenAI")
+	p.StringVar(&c.ModelName, "model-name", "", "use the model `NAME` there")
+	p.StringVar(&c.ModelKey, "model-key", "", "the `KEY` of the model; better as $CTXSERVER_MODEL_KEY_FILE")
 	p.Int64Var(&c.MaxBody, "max-body", 256<<20, "refuse requests with more than `BYTES`")
 	p.DurationVar(&c.Idle, "idle", time.Minute, "close a store that nobody used for `DURATION`")
 	p.IntVar(&c.MaxOpen, "max-open", 1000, "close unused stores above `N`")
@@ -66,7 +71,9 @@ func isSetting(f *pflag.Flag) bool {
 }
 
 // isSecret reports whether nobody may see the value of a setting.
-func isSecret(f *pflag.Flag) bool { return f.Name == "db" || strings.HasSuffix(f.Name, "-secret") }
+func isSecret(f *pflag.Flag) bool {
+	return f.Name == "db" || f.Name == "model-key" || strings.HasSuffix(f.Name, "-secret")
+}
 
 // variable is the name of a setting in the environment.
 func variable(name string) string {

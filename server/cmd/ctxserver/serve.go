@@ -41,6 +41,9 @@ func (a *app) serve(ctx context.Context) error {
 		API:  api.Options{PublicURL: c.PublicURL, Version: version(), MaxBody: c.MaxBody, Page: web.Files(), Log: log},
 		Idle: c.Idle, MaxOpen: c.MaxOpen, Audit: server.Audit(c.Audit), Inviting: p.users,
 	}
+	if o.Model, err = c.model(); err != nil {
+		return errors.Join(err, p.close())
+	}
 	if o.Login, err = c.login(ctx, p.users); err != nil {
 		return errors.Join(err, p.close())
 	}

@@ -1,0 +1,48 @@
+package api
+
+import (
+	"context"
+	"net/http"
+	"strings"
+
+	"github.com/coder/websocket"
+	"github.com/ctxdir/ctxdir/search"
+)
+
+// Exchange serves the WebSocket /v1/exchange of package exchange after its upgrade, until one side leaves. index returns the
+// search index of the store, which stays open.
+type Exchange func(ctx context.Context, conn *websocket.Conn, index func(ctx context.Context) (*search.Index, error))
+
+// exchangeOperation is not in openapi.yaml, which has no messages of WebSockets: see docs/EXCHANGE.md.
+var exchangeOperation = operation{
+	method: "GET", path: "/v1/exchange", writes: true, long: true, upgrades: true, serve: (*Server).exchange,
+}
+
+// exchange upgrades the connection. A token that only reads cannot use it.
+func (x *Server) exchange(w http.ResponseWriter, r *http.Request) error {
+	if err := parametersOf(r).done(); err != nil {
+		return err
+	}
+	if !strings.EqualFold(r.Header.Get("Upgrade"), "websocket") {
+		w.Header().Set("Upgrade", "websocket")
+		return problem(Code{codeInvalid.Name, http.StatusUpgradeRequired, codeInvalid.Title}, "this operation is a WebSocket")
+	}
+	if x.followers.Add(1) > maxFollowers {
+		x.followers.Add(-1)
+		return problem(codeUnavailable, "the server has reached its limit of %d connections", maxFollowers)
+	}
+	defer x.followers.Add(-1)
+	conn, err := websocket.Accept(plain(w), r, &websocket.AcceptOptions{
+		Subprotocols: []string{"ctxdir.v1"}, CompressionMode: websocket.CompressionDisabled,
+		InsecureSkipVerify: true, // the guard has verified the origin
+	})
+	if err != nil {
+		panic(http.ErrAbortHandler) // Accept has answered
+	}
+	defer conn.CloseNow() //nolint:errcheck // closed already, unless the client is gone
+	ctx, end := context.WithCancel(r.Context())
+	defer end()
+	defer context.AfterFunc(x.ended, end)()
+	x.o.Exchange(ctx, conn, x.index.open)
+	return nil
+}
