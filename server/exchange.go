@@ -9,19 +9,19 @@ import (
 	"github.com/ctxdir/ctxdir/exchange"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/ctxdir/ctxdir/server/chat"
-	"github.com/ctxdir/ctxdir/server/usage"
+	"github.com/ctxdir/ctxdir/server/meter"
 )
 
 // UsageStores are [Stores] that have a place for what is kept of requests in local mode.
 type UsageStores interface {
-	Usage() usage.Log
+	Usage() meter.Log
 }
 
 // Usage implements [UsageStores].
-func (dir Folders) Usage() usage.Log { return usage.Files(dir) }
+func (dir Folders) Usage() meter.Log { return meter.Files(dir) }
 
 // Usage implements [UsageStores].
-func (d *Database) Usage() usage.Log { return usage.InDatabase(d.pool) }
+func (d *Database) Usage() meter.Log { return meter.InDatabase(d.pool) }
 
 // newChat returns the exchange of the server.
 func newChat(stores Stores, o Options) *chat.Chat {

@@ -13,14 +13,14 @@ import (
 	"github.com/ctxdir/ctxdir/assemble"
 	"github.com/ctxdir/ctxdir/exchange"
 	"github.com/ctxdir/ctxdir/search"
-	"github.com/ctxdir/ctxdir/server/usage"
+	"github.com/ctxdir/ctxdir/server/meter"
 	"github.com/google/uuid"
 )
 
 // Options configure the exchange.
 type Options struct {
 	Model     *Model        // nil: requests are answered with an error that says so
-	Usage     usage.Log     // nil: requests in local mode likewise
+	Usage     meter.Log     // nil: requests in local mode likewise
 	MaxTokens int           // of a context; 0 means [ctxdir.DefaultMaxTokens]
 	Patience  time.Duration // for the context that an agent sends, and to take a message; 0 means 30 seconds
 	Deadline  time.Duration // for an answer of the model; 0 means five minutes
@@ -170,8 +170,8 @@ type asker interface {
 	ask(ctx context.Context, question exchange.Payload) (exchange.Payload, error)
 }
 
-const instruction = "You continue a conversation. Parts of it were left out or shortened. Placeholders such as [name] and [path] stand for " +
-	"what stays with the user; use them as they are."
+const instruction = "You continue a conversation. Parts of it were left out or shortened. Placeholders such as [name] and [path] " +
+	"stand for what stays with the user; use them as they are."
 
 // bytesPerToken bounds a context that an agent sends.
 const bytesPerToken = 8
@@ -213,7 +213,7 @@ func (c *Chat) fromAgent(ctx context.Context, a asker, u *User, q *exchange.Chat
 	}
 	j.prompts = append(j.prompts, Prompt{"user", q.Message})
 	j.keep = func(ctx context.Context, _ string, used exchange.Usage) error {
-		return c.o.Usage.Add(ctx, u.ID, usage.New(time.Now(), used.Prompt, used.Completion))
+		return c.o.Usage.Add(ctx, u.ID, meter.New(time.Now(), used.Prompt, used.Completion))
 	}
 	return j, nil
 }

@@ -41,7 +41,7 @@ type peer struct {
 }
 
 var (
-	errFull    = &exchange.Error{Code: exchange.CodeNoSpace, Message: "the quota is used up: remove conversations, and purge them from the trash"}
+	errFull    = &exchange.Error{Code: exchange.CodeNoSpace, Message: "the quota is used up: remove conversations and purge the trash"}
 	errBusy    = &exchange.Error{Code: exchange.CodeBusy, Message: "too many requests at once; repeat the request later"}
 	errSameID  = &exchange.Error{Code: exchange.CodeConflict, Message: "the id belongs to a question that is being answered"}
 	errNotHere = &exchange.Error{Code: exchange.CodeInvalid, Message: "only a server sends messages of this type"}

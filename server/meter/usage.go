@@ -1,6 +1,6 @@
-// Package usage keeps what a server keeps of requests in local mode: for each message its role, its time and its number of
+// Package meter keeps what a server keeps of requests in local mode: for each message its role, its time and its number of
 // tokens. There is no id in it, neither of a session nor of a request, and no text.
-package usage
+package meter
 
 import (
 	"context"
