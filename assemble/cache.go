@@ -28,16 +28,17 @@ type question struct {
 // Order: the cache is open before the index is up to date, and the index tells the commits before a message is read. So
 // an answer is never older than its commits say, and a removal in between makes keep fail.
 func (b *builder) recall(cacheSize int64) (*Assembly, error) {
-	var err error
-	if b.instructions, err = workspace.ReadInstructions(b.store); err != nil {
-		return nil, err
+	// A removal of messages removes the answers.
+	_, derived := b.store.Derived(answers.View, nil)
+	if !errors.Is(derived, errors.ErrUnsupported) { // a store that is not in a folder has no workspace
+		var err error
+		if b.instructions, err = workspace.ReadInstructions(b.store); err != nil {
+			return nil, err
+		}
 	}
 	q := b.question()
-	if q != nil {
-		// A removal of messages removes the answers.
-		if _, err := b.store.Derived(answers.View, nil); err == nil {
-			b.cache = answers.Open(b.store.Info().Path, cacheSize)
-		}
+	if q != nil && derived == nil {
+		b.cache = answers.Open(b.store.Info().Path, cacheSize)
 	}
 	if err := b.update(); err != nil || b.cache == nil {
 		return nil, err

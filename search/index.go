@@ -12,5 +12,7 @@ type Index struct {
 	dir   string     // of the store
 	mu    sync.Mutex // held by an update, and to open the file
 	db    *database
-	names *directory
+
+	naming sync.Mutex // of names
+	names  *directory
 }

@@ -47,8 +47,9 @@ func (x *Index) current(ctx context.Context, q querier) (*directory, error) {
 	if err := q.QueryRowContext(ctx, "SELECT changes FROM about").Scan(&changes); err != nil {
 		return nil, err
 	}
-	x.mu.Lock()
-	defer x.mu.Unlock()
+	// Not mu: an update has that while it waits for a connection, and an index in memory has one, which the caller may hold.
+	x.naming.Lock()
+	defer x.naming.Unlock()
 	if x.names == nil || x.names.changes != changes {
 		x.names = &directory{changes: changes, places: map[int64]*place{}, contexts: map[int64]*names{}}
 	}

@@ -64,7 +64,9 @@ func (x *Index) reopen(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	x.naming.Lock()
 	x.db, x.names = db, nil
+	x.naming.Unlock()
 	return db.forgetLost(ctx)
 }
 
