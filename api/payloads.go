@@ -64,8 +64,13 @@ func (x *Server) getBlob(w http.ResponseWriter, r *http.Request) error {
 	return sendPayload(w, r, sum, func() (io.ReadCloser, int64, error) { return x.store.of(r).s.OpenPayload(r.Context(), sum) })
 }
 
-// sendPayload sends bytes of a store. They are anybody's, so a browser must not show them as a page.
+// sendPayload sends bytes that never change.
 func sendPayload(w http.ResponseWriter, r *http.Request, sum string, open func() (io.ReadCloser, int64, error)) error {
+	return sendBytes(w, r, sum, true, open)
+}
+
+// sendBytes sends bytes of a store. They are anybody's, so a browser must not show them as a page.
+func sendBytes(w http.ResponseWriter, r *http.Request, sum string, stays bool, open func() (io.ReadCloser, int64, error)) error {
 	content, size, err := open()
 	if err != nil {
 		return err
@@ -76,7 +81,9 @@ func sendPayload(w http.ResponseWriter, r *http.Request, sum string, open func()
 	h.Set("Content-Type", "application/octet-stream")
 	h.Set("Content-Disposition", "attachment")
 	h.Set("ETag", `"`+sum+`"`)
-	h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	if stays {
+		h.Set("Cache-Control", "private, max-age=31536000, immutable")
+	}
 	http.ServeContent(w, r, "", time.Time{}, s)
 	if s.failed != nil {
 		return s.failed // the body may have begun

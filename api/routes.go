@@ -56,6 +56,10 @@ var operations = []operation{
 	{method: "POST", path: "/v1/contexts/{context}/moments", writes: true, serve: (*Server).addMoment},
 	{method: "DELETE", path: "/v1/contexts/{context}/moments/{id}", writes: true, serve: (*Server).removeMoment},
 
+	{method: "GET", path: "/v1/artifacts", serve: (*Server).listArtifacts},
+	{method: "PUT", path: "/v1/artifacts/{name}", writes: true, large: true, serve: (*Server).putArtifact},
+	{method: "GET", path: "/v1/artifacts/{name}", long: true, serve: (*Server).getArtifact},
+
 	{method: "GET", path: "/v1/usage", limits: true, long: true, serve: (*Server).getUsage},
 	{method: "GET", path: "/v1/live", limits: true, serve: (*Server).listLive},
 	{method: "GET", path: "/v1/store", limits: true, serve: (*Server).getStore},

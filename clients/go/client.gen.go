@@ -747,6 +747,28 @@ type Appended struct {
 // AppendedRecord defines model for Appended.Record.
 type AppendedRecord string
 
+// Artifact defines model for Artifact.
+type Artifact struct {
+	MediaType string `json:"media_type"`
+	Name      string `json:"name"`
+	Sha256    string `json:"sha256"`
+
+	// Size In bytes
+	Size     int64      `json:"size"`
+	StoredAt *time.Time `json:"stored_at,omitempty"`
+
+	// Version The first is 1
+	Version int64 `json:"version"`
+}
+
+// ArtifactList defines model for ArtifactList.
+type ArtifactList struct {
+	Artifacts []ListedArtifact `json:"artifacts"`
+
+	// Next The cursor of the next page
+	Next *string `json:"next,omitempty"`
+}
+
 // AssembleRequest defines model for AssembleRequest.
 type AssembleRequest struct {
 	// All Passages of every context
@@ -1267,6 +1289,15 @@ type LeftOut struct {
 	Items     int                 `json:"items"`
 	Kind      string              `json:"kind"`
 	Reason    string              `json:"reason"`
+}
+
+// ListedArtifact defines model for ListedArtifact.
+type ListedArtifact struct {
+	// Context The context of kind `artifact` that has the versions
+	Context   openapi_types.UUID `json:"context"`
+	Name      string             `json:"name"`
+	UpdatedAt time.Time          `json:"updated_at"`
+	Versions  int64              `json:"versions"`
 }
 
 // LiveCall Of `call`: a call without a result. Of `failed`: the newest call, if it failed and nothing came after it
@@ -1914,6 +1945,26 @@ type IfMatch = string
 // MessageID defines model for messageID.
 type MessageID = openapi_types.UUID
 
+// ListArtifactsParams defines parameters for ListArtifacts.
+type ListArtifactsParams struct {
+	Limit *int `form:"limit,omitempty" json:"limit,omitempty"`
+
+	// Cursor The `next` of an earlier page.
+	Cursor *string `form:"cursor,omitempty" json:"cursor,omitempty"`
+}
+
+// GetArtifactParams defines parameters for GetArtifact.
+type GetArtifactParams struct {
+	// Version The newest one without it.
+	Version *int64  `form:"version,omitempty" json:"version,omitempty"`
+	Range   *string `json:"Range,omitempty"`
+}
+
+// PutArtifactParams defines parameters for PutArtifact.
+type PutArtifactParams struct {
+	Version *int64 `form:"version,omitempty" json:"version,omitempty"`
+}
+
 // GetBlobParams defines parameters for GetBlob.
 type GetBlobParams struct {
 	Range       *string `json:"Range,omitempty"`
@@ -2465,6 +2516,26 @@ type ClientInterface interface {
 	// Corresponds with GET /healthz (the `GetHealth` operationId).
 	GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error)
 
+	// ListArtifacts List artifacts, the newest first
+	//
+	// Corresponds with GET /v1/artifacts (the `ListArtifacts` operationId).
+	ListArtifacts(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// GetArtifact Get the content of a version, or a part of it
+	//
+	// Corresponds with GET /v1/artifacts/{name} (the `GetArtifact` operationId).
+	GetArtifact(ctx context.Context, name string, params *GetArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error)
+
+	// PutArtifactWithBody Add a version of an artifact
+	//
+	// The body is the content, up to 16 MiB. Content that is equal to the newest version adds none: the response then is that
+	// version. With `version`, the request fails unless it adds that version.
+	//
+	// Takes any type of body and a specified content type.
+	//
+	// Corresponds with PUT /v1/artifacts/{name} (the `PutArtifact` operationId).
+	PutArtifactWithBody(ctx context.Context, name string, params *PutArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error)
+
 	// AssembleWithBody Assemble what a model should see, within a budget of tokens
 	//
 	// Takes any type of body and a specified content type.
@@ -2920,6 +2991,56 @@ type ClientInterface interface {
 // Corresponds with GET /healthz (the `GetHealth` operationId).
 func (c *Client) GetHealth(ctx context.Context, reqEditors ...RequestEditorFn) (*http.Response, error) {
 	req, err := NewGetHealthRequest(c.Server)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// ListArtifacts List artifacts, the newest first
+//
+// Corresponds with GET /v1/artifacts (the `ListArtifacts` operationId).
+func (c *Client) ListArtifacts(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewListArtifactsRequest(c.Server, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// GetArtifact Get the content of a version, or a part of it
+//
+// Corresponds with GET /v1/artifacts/{name} (the `GetArtifact` operationId).
+func (c *Client) GetArtifact(ctx context.Context, name string, params *GetArtifactParams, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewGetArtifactRequest(c.Server, name, params)
+	if err != nil {
+		return nil, err
+	}
+	req = req.WithContext(ctx)
+	if err := c.applyEditors(ctx, req, reqEditors); err != nil {
+		return nil, err
+	}
+	return c.Client.Do(req)
+}
+
+// PutArtifactWithBody Add a version of an artifact
+//
+// The body is the content, up to 16 MiB. Content that is equal to the newest version adds none: the response then is that
+// version. With `version`, the request fails unless it adds that version.
+//
+// Takes any type of body and a specified content type.
+//
+// Corresponds with PUT /v1/artifacts/{name} (the `PutArtifact` operationId).
+func (c *Client) PutArtifactWithBody(ctx context.Context, name string, params *PutArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*http.Response, error) {
+	req, err := NewPutArtifactRequestWithBody(c.Server, name, params, contentType, body)
 	if err != nil {
 		return nil, err
 	}
@@ -4002,6 +4123,211 @@ func NewGetHealthRequest(server string) (*http.Request, error) {
 	if err != nil {
 		return nil, err
 	}
+
+	return req, nil
+}
+
+// NewListArtifactsRequest constructs an http.Request for the ListArtifacts method
+func NewListArtifactsRequest(server string, params *ListArtifactsParams) (*http.Request, error) {
+	var err error
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/artifacts")
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Limit != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "limit", *params.Limit, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if params.Cursor != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "cursor", *params.Cursor, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	return req, nil
+}
+
+// NewGetArtifactRequest constructs an http.Request for the GetArtifact method
+func NewGetArtifactRequest(server string, name string, params *GetArtifactParams) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodGet, queryURL.String(), nil)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+
+		if params.Range != nil {
+			var headerParam0 string
+
+			headerParam0, err = runtime.StyleParamWithOptions("simple", false, "Range", *params.Range, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationHeader, Type: "string", Format: ""})
+			if err != nil {
+				return nil, err
+			}
+
+			req.Header.Set("Range", headerParam0)
+		}
+
+	}
+
+	return req, nil
+}
+
+// NewPutArtifactRequestWithBody constructs an http.Request for the PutArtifact method, with any body, and a specified content type
+func NewPutArtifactRequestWithBody(server string, name string, params *PutArtifactParams, contentType string, body io.Reader) (*http.Request, error) {
+	var err error
+
+	var pathParam0 string
+
+	pathParam0, err = runtime.StyleParamWithOptions("simple", false, "name", name, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationPath, Type: "string", Format: ""})
+	if err != nil {
+		return nil, err
+	}
+
+	serverURL, err := url.Parse(server)
+	if err != nil {
+		return nil, err
+	}
+
+	operationPath := fmt.Sprintf("/v1/artifacts/%s", pathParam0)
+	if operationPath[0] == '/' {
+		operationPath = "." + operationPath
+	}
+
+	queryURL, err := serverURL.Parse(operationPath)
+	if err != nil {
+		return nil, err
+	}
+
+	if params != nil {
+		// queryValues collects non-styled parameters (passthrough, JSON)
+		// that are safe to round-trip through url.Values.Encode().
+		queryValues := queryURL.Query()
+		// rawQueryFragments collects pre-encoded query fragments from
+		// styled parameters, preserving literal commas as delimiters
+		// per the OpenAPI spec (e.g. "color=blue,black,brown").
+		var rawQueryFragments []string
+
+		if params.Version != nil {
+
+			if queryFrag, err := runtime.StyleParamWithOptions("form", true, "version", *params.Version, runtime.StyleParamOptions{ParamLocation: runtime.ParamLocationQuery, Type: "integer", Format: "int64"}); err != nil {
+				return nil, err
+			} else {
+				for _, qp := range strings.Split(queryFrag, "&") {
+					rawQueryFragments = append(rawQueryFragments, qp)
+				}
+			}
+
+		}
+
+		if encoded := queryValues.Encode(); encoded != "" {
+			rawQueryFragments = append(rawQueryFragments, encoded)
+		}
+		queryURL.RawQuery = strings.Join(rawQueryFragments, "&")
+	}
+
+	req, err := http.NewRequest(http.MethodPut, queryURL.String(), body)
+	if err != nil {
+		return nil, err
+	}
+
+	req.Header.Add("Content-Type", contentType)
 
 	return req, nil
 }
@@ -7847,6 +8173,30 @@ type ClientWithResponsesInterface interface {
 	// Corresponds with GET /healthz (the `GetHealth` operationId).
 	GetHealthWithResponse(ctx context.Context, reqEditors ...RequestEditorFn) (*GetHealthResponse, error)
 
+	// ListArtifactsWithResponse List artifacts, the newest first
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/artifacts (the `ListArtifacts` operationId).
+	ListArtifactsWithResponse(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*ListArtifactsResponse, error)
+
+	// GetArtifactWithResponse Get the content of a version, or a part of it
+	//
+	// Returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with GET /v1/artifacts/{name} (the `GetArtifact` operationId).
+	GetArtifactWithResponse(ctx context.Context, name string, params *GetArtifactParams, reqEditors ...RequestEditorFn) (*GetArtifactResponse, error)
+
+	// PutArtifactWithBodyWithResponse Add a version of an artifact
+	//
+	// The body is the content, up to 16 MiB. Content that is equal to the newest version adds none: the response then is that
+	// version. With `version`, the request fails unless it adds that version.
+	//
+	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+	//
+	// Corresponds with PUT /v1/artifacts/{name} (the `PutArtifact` operationId).
+	PutArtifactWithBodyWithResponse(ctx context.Context, name string, params *PutArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutArtifactResponse, error)
+
 	// AssembleWithBodyWithResponse Assemble what a model should see, within a budget of tokens
 	//
 	// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -8414,6 +8764,180 @@ func (r GetHealthResponse) StatusCode() int {
 
 // ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
 func (r GetHealthResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type ListArtifactsResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *ArtifactList
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r ListArtifactsResponse) GetJSON200() *ArtifactList {
+	return r.JSON200
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r ListArtifactsResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r ListArtifactsResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r ListArtifactsResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r ListArtifactsResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r ListArtifactsResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r ListArtifactsResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+// GetArtifactResponse200Headers the declared response headers of an HTTP 200 response for GetArtifact
+type GetArtifactResponse200Headers struct {
+	ArtifactMediaType *string
+	ArtifactVersion   *string
+	ETag              *string
+}
+
+type GetArtifactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+	// Headers200 the parsed response headers for an HTTP 200 response
+	Headers200 *GetArtifactResponse200Headers
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r GetArtifactResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r GetArtifactResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r GetArtifactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r GetArtifactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r GetArtifactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r GetArtifactResponse) ContentType() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Header.Get("Content-Type")
+	}
+	return ""
+}
+
+type PutArtifactResponse struct {
+	Body         []byte
+	HTTPResponse *http.Response
+	// JSON200 the response for an HTTP 200 `application/json` response
+	JSON200 *Artifact
+	// JSON201 the response for an HTTP 201 `application/json` response
+	JSON201 *Artifact
+	// ApplicationProblemJSON4XX the response for an HTTP 4XX `application/problem+json` response
+	ApplicationProblemJSON4XX *Problem
+	// ApplicationProblemJSON5XX the response for an HTTP 5XX `application/problem+json` response
+	ApplicationProblemJSON5XX *Problem
+}
+
+// GetJSON200 returns the response for an HTTP 200 `application/json` response
+func (r PutArtifactResponse) GetJSON200() *Artifact {
+	return r.JSON200
+}
+
+// GetJSON201 returns the response for an HTTP 201 `application/json` response
+func (r PutArtifactResponse) GetJSON201() *Artifact {
+	return r.JSON201
+}
+
+// GetApplicationProblemJSON4XX returns the response for an HTTP 4XX `application/problem+json` response
+func (r PutArtifactResponse) GetApplicationProblemJSON4XX() *Problem {
+	return r.ApplicationProblemJSON4XX
+}
+
+// GetApplicationProblemJSON5XX returns the response for an HTTP 5XX `application/problem+json` response
+func (r PutArtifactResponse) GetApplicationProblemJSON5XX() *Problem {
+	return r.ApplicationProblemJSON5XX
+}
+
+// GetBody returns the raw response body bytes
+func (r PutArtifactResponse) GetBody() []byte {
+	return r.Body
+}
+
+// Status returns HTTPResponse.Status
+func (r PutArtifactResponse) Status() string {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.Status
+	}
+	return http.StatusText(0)
+}
+
+// StatusCode returns HTTPResponse.StatusCode
+func (r PutArtifactResponse) StatusCode() int {
+	if r.HTTPResponse != nil {
+		return r.HTTPResponse.StatusCode
+	}
+	return 0
+}
+
+// ContentType is a convenience method to retrieve the Content-Type value from the HTTP response headers
+func (r PutArtifactResponse) ContentType() string {
 	if r.HTTPResponse != nil {
 		return r.HTTPResponse.Header.Get("Content-Type")
 	}
@@ -11045,6 +11569,48 @@ func (c *ClientWithResponses) GetHealthWithResponse(ctx context.Context, reqEdit
 	return ParseGetHealthResponse(rsp)
 }
 
+// ListArtifactsWithResponse List artifacts, the newest first
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/artifacts (the `ListArtifacts` operationId).
+func (c *ClientWithResponses) ListArtifactsWithResponse(ctx context.Context, params *ListArtifactsParams, reqEditors ...RequestEditorFn) (*ListArtifactsResponse, error) {
+	rsp, err := c.ListArtifacts(ctx, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseListArtifactsResponse(rsp)
+}
+
+// GetArtifactWithResponse Get the content of a version, or a part of it
+//
+// Returns a wrapper object for the known response body format(s).
+//
+// Corresponds with GET /v1/artifacts/{name} (the `GetArtifact` operationId).
+func (c *ClientWithResponses) GetArtifactWithResponse(ctx context.Context, name string, params *GetArtifactParams, reqEditors ...RequestEditorFn) (*GetArtifactResponse, error) {
+	rsp, err := c.GetArtifact(ctx, name, params, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParseGetArtifactResponse(rsp)
+}
+
+// PutArtifactWithBodyWithResponse Add a version of an artifact
+//
+// The body is the content, up to 16 MiB. Content that is equal to the newest version adds none: the response then is that
+// version. With `version`, the request fails unless it adds that version.
+//
+// Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
+//
+// Corresponds with PUT /v1/artifacts/{name} (the `PutArtifact` operationId).
+func (c *ClientWithResponses) PutArtifactWithBodyWithResponse(ctx context.Context, name string, params *PutArtifactParams, contentType string, body io.Reader, reqEditors ...RequestEditorFn) (*PutArtifactResponse, error) {
+	rsp, err := c.PutArtifactWithBody(ctx, name, params, contentType, body, reqEditors...)
+	if err != nil {
+		return nil, err
+	}
+	return ParsePutArtifactResponse(rsp)
+}
+
 // AssembleWithBodyWithResponse Assemble what a model should see, within a budget of tokens
 //
 // Takes any type of body and a specified content type, and returns a wrapper object for the known response body format(s).
@@ -11942,6 +12508,153 @@ func ParseGetHealthResponse(rsp *http.Response) (*GetHealthResponse, error) {
 			return nil, err
 		}
 		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseListArtifactsResponse parses an HTTP response from a ListArtifactsWithResponse call
+func ParseListArtifactsResponse(rsp *http.Response) (*ListArtifactsResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &ListArtifactsResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest ArtifactList
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	return response, nil
+}
+
+// ParseGetArtifactResponse parses an HTTP response from a GetArtifactWithResponse call
+func ParseGetArtifactResponse(rsp *http.Response) (*GetArtifactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &GetArtifactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON4XX = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 5:
+		var dest Problem
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.ApplicationProblemJSON5XX = &dest
+
+	}
+
+	switch {
+	case rsp.StatusCode == 200:
+		var headers GetArtifactResponse200Headers
+		if values := rsp.Header.Values("Artifact-Media-Type"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Artifact-Media-Type", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ArtifactMediaType = &value
+		}
+		if values := rsp.Header.Values("Artifact-Version"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "Artifact-Version", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ArtifactVersion = &value
+		}
+		if values := rsp.Header.Values("ETag"); len(values) > 0 {
+			var value string
+			if err := runtime.BindStyledParameterWithOptions("simple", "ETag", values[0], &value, runtime.BindStyledParameterOptions{ParamLocation: runtime.ParamLocationHeader, Explode: false, Required: false, Type: "string", Format: ""}); err != nil {
+				return nil, err
+			}
+			headers.ETag = &value
+		}
+		response.Headers200 = &headers
+	}
+
+	return response, nil
+}
+
+// ParsePutArtifactResponse parses an HTTP response from a PutArtifactWithResponse call
+func ParsePutArtifactResponse(rsp *http.Response) (*PutArtifactResponse, error) {
+	bodyBytes, err := io.ReadAll(rsp.Body)
+	defer func() { _ = rsp.Body.Close() }()
+	if err != nil {
+		return nil, err
+	}
+
+	response := &PutArtifactResponse{
+		Body:         bodyBytes,
+		HTTPResponse: rsp,
+	}
+
+	switch {
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 200:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON200 = &dest
+
+	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode == 201:
+		var dest Artifact
+		if err := json.Unmarshal(bodyBytes, &dest); err != nil {
+			return nil, err
+		}
+		response.JSON201 = &dest
 
 	case strings.Contains(rsp.Header.Get("Content-Type"), "json") && rsp.StatusCode/100 == 4:
 		var dest Problem

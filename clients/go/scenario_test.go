@@ -307,6 +307,7 @@ func (k *kit) find(id string) {
 	ok[*client.RemoveMomentResponse](k, 204)(k.c.RemoveMomentWithResponse(ctx, id, kept.JSON201.ID))
 	k.files(id)
 	k.outline()
+	k.artifacts()
 	k.export(id)
 	if d := ok[*client.GetDiskResponse](k, 200)(k.c.GetDiskWithResponse(ctx)).JSON200; d.Kinds[0].Kind != "messages" || d.Kinds[0].Files == 0 {
 		k.Errorf("disk: %+v", d)
