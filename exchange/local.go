@@ -32,7 +32,7 @@ type Query struct {
 // Parts of the budget, and bounds.
 const (
 	windowShare  = 0.75 // of the budget, for the newest messages
-	summaryShare = 0.2  // for the summary of older ones
+	summaryShare = 0.1  // for the summary of older ones
 	perMessage   = 160  // tokens of one message
 	firstShare   = 0.5  // of the window, when it begins anew: so there is room for it to grow
 	maxSessions  = 100  // whose windows are remembered

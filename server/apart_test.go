@@ -40,6 +40,9 @@ func testUsersAreApart(t *testing.T, at backend) {
 	ada, bob := k.tokens["ada"], k.tokens["bob"]
 	id := k.create(ada, "CANARY-TITLE", "CANARY-TEXT")
 	own := k.create(bob, "of bob", "of bob")
+	if a := k.do(ada, "PUT", "/v1/artifacts/plan.txt", `{"title":"CANARY-TITLE"}`); a.status != http.StatusCreated {
+		t.Fatal(a)
+	}
 	message := k.do(ada, "GET", "/v1/contexts/"+id+"/branches/main/messages", "")
 	var m struct{ ID string }
 	if err := json.Unmarshal([]byte(strings.SplitN(message.body, "\n", 2)[0]), &m); err != nil {
@@ -47,7 +50,8 @@ func testUsersAreApart(t *testing.T, at backend) {
 	}
 	state := func() string {
 		all := k.do(ada, "GET", "/v1/contexts", "").body + k.do(ada, "GET", "/v1/trash", "").body
-		return all + k.do(ada, "GET", "/v1/contexts/"+id, "").body + k.do(ada, "GET", "/v1/contexts/"+id+"/log", "").body
+		return all + k.do(ada, "GET", "/v1/contexts/"+id, "").body + k.do(ada, "GET", "/v1/contexts/"+id+"/log", "").body +
+			k.do(ada, "GET", "/v1/artifacts", "").body + k.do(ada, "GET", "/v1/artifacts/plan.txt", "").body
 	}
 	before := state()
 	tried := 0
@@ -58,7 +62,7 @@ func testUsersAreApart(t *testing.T, at backend) {
 		sum := strings.Repeat("ab", 32)
 		ask := func(context, message string) string {
 			path := strings.NewReplacer("{context}", context, "{branch}", "main", "{message}", message, "{id}", message, "{item}", context,
-				"{sum}", sum, "{moment}", message).Replace(op[1])
+				"{sum}", sum, "{moment}", message, "{name}", "plan.txt").Replace(op[1])
 			body := ""
 			if op[0] == http.MethodPost || op[0] == http.MethodPut || op[0] == http.MethodPatch {
 				body = `{"context":"` + context + `","id":"` + message + `","items":["` + context + `"],"query":"CANARY","budget":1000}`

@@ -17,6 +17,7 @@ import (
 	"github.com/ctxdir/ctxdir/replica"
 	"github.com/ctxdir/ctxdir/server"
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
+	"github.com/ctxdir/ctxdir/server/meter"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
@@ -190,6 +191,16 @@ func TestOneUserInATransaction(t *testing.T) {
 	}
 	for range k.tokens {
 		<-done
+	}
+	for name := range k.tokens {
+		u, err := k.users.Find(t.Context(), name)
+		if err == nil {
+			err = k.stores.(server.UsageStores).Usage().Add(t.Context(), u.ID, meter.New(time.Now(), 1, 2))
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		k.rows(name)
 	}
 	if _, err := k.users.Remove(t.Context(), "bob"); err != nil {
 		t.Fatal(err)

@@ -196,7 +196,11 @@ func testNothingInTheClear(t *testing.T, at backend) {
 	}
 	seen, dir := false, at.dir
 	id := k.create(k.tokens["ada"], "CANARY-TITLE", "CANARY-TEXT")
+	if a := k.do(k.tokens["ada"], "PUT", "/v1/artifacts/CANARY-NAME", `{"plan":"CANARY-PLAN"}`); a.status != http.StatusCreated {
+		t.Fatal(a)
+	}
 	if at.url != "" {
+		canaries["the name of an artifact"], canaries["an artifact"] = "CANARY-NAME", "CANARY-PLAN"
 		canaries["a title"], canaries["a text"], canaries["an id"] = "CANARY-TITLE", "CANARY-TEXT", id
 		dir = pgtest.Flushed(t)
 	}

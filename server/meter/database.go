@@ -16,8 +16,8 @@ type database struct{ pool *pgxpool.Pool }
 func InDatabase(pool *pgxpool.Pool) Log { return database{pool} }
 
 const (
-	insertRows = `INSERT INTO usage (user_id, id, role, at, tokens)
-	SELECT $1, x.* FROM unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::bigint[]) AS x ON CONFLICT DO NOTHING`
+	insertRows = `INSERT INTO usage (user_id, id, role, at, tokens) SELECT $1, x.*
+	FROM unnest($2::uuid[], $3::text[], $4::timestamptz[], $5::bigint[]) AS x ON CONFLICT DO NOTHING`
 	selectRows = `SELECT id, role, at, tokens FROM usage WHERE user_id = $1 ORDER BY at, role DESC, id`
 )
 
