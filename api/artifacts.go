@@ -98,7 +98,7 @@ func (x *Server) putArtifact(w http.ResponseWriter, r *http.Request) error {
 		return io.NopCloser(bytes.NewReader(content)), nil
 	}}}}
 	status := http.StatusCreated
-	err = x.store.UseOrCreate(r.Context(), ctxdir.Metadata{Kind: artifactKind, ExternalID: name}, func(c *ctxdir.Context) error {
+	err = x.store.of(r).s.UseOrCreate(r.Context(), ctxdir.Metadata{Kind: artifactKind, ExternalID: name}, func(c *ctxdir.Context) error {
 		newest, err := versionOf(r, c, name, 0)
 		switch {
 		case err == nil && newest.SHA256 == a.SHA256 && newest.MediaType == media && (version == 0 || version == newest.Version):
@@ -168,7 +168,7 @@ func (x *Server) getArtifact(w http.ResponseWriter, r *http.Request) error {
 	if err != nil {
 		return err
 	}
-	return x.store.Use(r.Context(), ctxdir.ContextID(artifactKind, name), func(c *ctxdir.Context) error {
+	return x.store.of(r).use(r.Context(), ctxdir.ContextID(artifactKind, name), func(c *ctxdir.Context) error {
 		a, err := versionOf(r, c, name, version)
 		if errors.Is(err, errNoVersion) {
 			return errNoVersion
@@ -201,7 +201,7 @@ func (x *Server) listArtifacts(w http.ResponseWriter, r *http.Request) error {
 	}
 	list := artifactList{Artifacts: []listedArtifact{}}
 	last := ""
-	for s, err := range x.store.List(r.Context(), ctxdir.ListOptions{Kind: artifactKind, Limit: limit + 1, Cursor: cursor}) {
+	for s, err := range x.store.of(r).list(r.Context(), ctxdir.ListOptions{Kind: artifactKind, Limit: limit + 1, Cursor: cursor}) {
 		if err != nil {
 			return err
 		}

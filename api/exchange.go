@@ -6,12 +6,7 @@ import (
 	"strings"
 
 	"github.com/coder/websocket"
-	"github.com/ctxdir/ctxdir/search"
 )
-
-// Exchange serves the WebSocket /v1/exchange of package exchange after its upgrade, until one side leaves. index returns the
-// search index of the store, which stays open.
-type Exchange func(ctx context.Context, conn *websocket.Conn, index func(ctx context.Context) (*search.Index, error))
 
 // exchangeOperation is not in openapi.yaml, which has no messages of WebSockets: see docs/EXCHANGE.md.
 var exchangeOperation = operation{

@@ -26,6 +26,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/coder/websocket"
+	"github.com/ctxdir/ctxdir/search"
 	"github.com/klauspost/compress/gzhttp"
 )
 
@@ -47,6 +49,10 @@ type Options struct {
 	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.
 	Log *slog.Logger
 }
+
+// Exchange serves the WebSocket /v1/exchange of package exchange after its upgrade, until one side leaves. index returns the
+// search index of the store, which stays open.
+type Exchange func(ctx context.Context, conn *websocket.Conn, index func(ctx context.Context) (*search.Index, error))
 
 // Server serves a store. It is an [http.Handler]; [Server.Serve] adds bounds on connections and time.
 type Server struct {

@@ -178,7 +178,8 @@ func testLocalMode(t *testing.T, at backend) {
 		t.Errorf("the same request again: %+v, %v, %d calls", again, err, s.count())
 	}
 	rows := k.rows("ada")
-	if len(rows) != 2 || rows[0].Role != "user" || rows[0].Tokens != 70 || rows[1].Role != "assistant" || rows[1].Tokens != 7 || rows[0].At.IsZero() {
+	if len(rows) != 2 || rows[0].Role != "user" || rows[0].Tokens != 70 || rows[1].Role != "assistant" || rows[1].Tokens != 7 ||
+		rows[0].At.IsZero() {
 		t.Errorf("the server keeps %+v", rows)
 	}
 	if other := k.rows("bob"); len(other) > 0 {
@@ -250,7 +251,8 @@ func testServerMode(t *testing.T, at backend) {
 	}
 	id := l.c.ID()
 	r := k.do(k.tokens["ada"], "GET", "/v1/contexts/"+id.String()+"/branches/main/messages?from=8", "")
-	for _, want := range []string{`"position":8`, `"position":9`, exchange.QuestionID(id, "r1").String(), exchange.AnswerID(id, "r1").String()} {
+	question, answer := exchange.QuestionID(id, "r1").String(), exchange.AnswerID(id, "r1").String()
+	for _, want := range []string{`"position":8`, `"position":9`, question, answer} {
 		if strings.Count(r.body, want) != 1 || strings.Contains(r.body, `"position":10`) {
 			t.Errorf("%s is not once in %s", want, r.body)
 		}
@@ -277,7 +279,8 @@ func testServerMode(t *testing.T, at backend) {
 	}
 	bob := k.laptop(k.tokens["bob"], nil)
 	calls := s.count()
-	if _, err := bob.client.Ask(t.Context(), l.request("r1", ctxdir.StorageServer), nil); !errors.As(err, &e) || e.Code != exchange.CodeNotFound {
+	_, err = bob.client.Ask(t.Context(), l.request("r1", ctxdir.StorageServer), nil)
+	if !errors.As(err, &e) || e.Code != exchange.CodeNotFound {
 		t.Errorf("bob asks in a conversation of ada: %v", err)
 	}
 	if s.count() != calls {
@@ -333,7 +336,7 @@ func (b *brittle) client() *http.Client {
 
 func (c *brittleConn) use() error {
 	if c.left >= 0 && c.n.Add(1) > c.left {
-		_ = c.Conn.Close()
+		_ = c.Close()
 		return io.ErrUnexpectedEOF
 	}
 	return nil
@@ -465,7 +468,7 @@ func testExchangeRefused(t *testing.T, at backend) {
 	k := newKit(t, at, server.Options{})
 	reader := k.token("ada", users.TokenOptions{Scope: users.Read})
 	upgrade := func(token, origin string) int {
-		r, err := http.NewRequestWithContext(t.Context(), "GET", k.url+exchange.Path, nil)
+		r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, k.url+exchange.Path, nil)
 		if err != nil {
 			t.Fatal(err)
 		}

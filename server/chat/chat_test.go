@@ -303,6 +303,7 @@ func TestContextAboveTheBudget(t *testing.T) {
 
 // TestModel: what a model may do wrong.
 func TestModel(t *testing.T) {
+	long := `data: {"choices":[{"delta":{"content":"` + strings.Repeat("x", 100_000) + `"}}]}` + "\n"
 	for name, c := range map[string]struct {
 		status int
 		body   string
@@ -314,7 +315,7 @@ func TestModel(t *testing.T) {
 		"no JSON":    {200, "data: CANARY\n", "not a chat completion"},
 		"error":      {200, "data: {\"error\":{\"message\":\"CANARY\"}}\n", "not a chat completion"},
 		"status":     {503, "CANARY", "status 503"},
-		"long":       {200, strings.Repeat("data: {\"choices\":[{\"delta\":{\"content\":\""+strings.Repeat("x", 100_000)+"\"}}]}\n", 20), "exceeds"},
+		"long":       {200, strings.Repeat(long, 20), "exceeds"},
 		"long event": {200, "data: " + strings.Repeat("x", 1<<20), "not complete"},
 		"redirect":   {302, "", "status 302"},
 	} {

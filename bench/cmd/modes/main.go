@@ -72,7 +72,8 @@ func run(ctx context.Context, w io.Writer, delay time.Duration, rounds, n int) e
 	}
 	defer s.stop()
 	fmt.Fprintf(w, "A round trip of %v, %d requests of each mode, a scripted model that answers at once.\n\n", delay, rounds)
-	fmt.Fprintln(w, "| mode | first text p50 | beyond the round trip | whole answer p50 | up p50 | down p50 |\n| --- | --- | --- | --- | --- | --- |")
+	fmt.Fprintln(w, "| mode | first text p50 | beyond the round trip | whole answer p50 | up p50 | down p50 |\n"+
+		"| --- | --- | --- | --- | --- | --- |")
 	costs := map[string]*cost{}
 	for _, mode := range []string{ctxdir.StorageServer, ctxdir.StorageLocal} {
 		c, err := s.requests(ctx, filepath.Join(dir, mode), mode, delay, rounds)
@@ -81,8 +82,8 @@ func run(ctx context.Context, w io.Writer, delay time.Duration, rounds, n int) e
 		}
 		costs[mode] = c
 		first := measure.Quantile(c.first, 0.5)
-		fmt.Fprintf(w, "| %s | %.1f ms | %.1f ms | %.1f ms | %d B | %d B |\n", mode, ms(first), ms(first-delay), ms(measure.Quantile(c.whole, 0.5)),
-			measure.Quantile(c.up, 0.5), measure.Quantile(c.down, 0.5))
+		fmt.Fprintf(w, "| %s | %.1f ms | %.1f ms | %.1f ms | %d B | %d B |\n",
+			mode, ms(first), ms(first-delay), ms(measure.Quantile(c.whole, 0.5)), measure.Quantile(c.up, 0.5), measure.Quantile(c.down, 0.5))
 	}
 	local, server := costs[ctxdir.StorageLocal], costs[ctxdir.StorageServer]
 	fmt.Fprintln(w, "\n| what | measured | goal | |\n| --- | --- | --- | --- |")
@@ -135,7 +136,9 @@ func talk(ctx context.Context, s *ctxdir.Store, n int) (*ctxdir.Context, error) 
 }
 
 // topics vary what is said, so that some messages answer a question and others do not.
-var topics = []string{"the queue of the worker", "the port of the service", "the color of the page", "the lock of the index", "the size of the cache"}
+var topics = []string{
+	"the queue of the worker", "the port of the service", "the color of the page", "the lock of the index", "the size of the cache",
+}
 
 func message(i int) (ctxdir.Draft, error) {
 	about := topics[(i/2)%len(topics)]
@@ -153,7 +156,7 @@ func (s *server) requests(ctx context.Context, dir, mode string, delay time.Dura
 	if err != nil {
 		return nil, err
 	}
-	defer store.Close() //nolint:errcheck // a temporary folder
+	defer store.Close()
 	c, err := talk(ctx, store, 200)
 	if err != nil {
 		return nil, err
