@@ -20,6 +20,7 @@ type Request struct {
 	Context   uuid.UUID // the conversation; without it, the text is the passages of all contexts that have the labels
 	Labels    map[string]string
 	Contexts  []uuid.UUID // passages of no others, whatever All says; empty for all
+	Except    []uuid.UUID // no passages of these
 	Branch    string      // its newest messages, and passages of it alone; empty for the active one, and passages of all branches
 	Query     string      // plain language; without it, there are no passages
 	MaxTokens int         // of Text; 0 for the setting of the store, or [ctxdir.DefaultMaxTokens]

@@ -31,7 +31,8 @@ type candidate struct {
 // rank asks the index for the messages that have terms of the query.
 func (b *builder) rank() (err error) {
 	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Limit: maxRanked}
-	if q.Contexts = b.r.Contexts; b.isOne() {
+	q.Contexts, q.Except = b.r.Contexts, b.r.Except
+	if b.isOne() {
 		q.Contexts = []uuid.UUID{b.r.Context}
 	}
 	b.ranking = &search.Ranking{}

@@ -269,7 +269,7 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 	}
 	f.place, f.branches = p, p.names.showing(p.line, f.position)
 	f.branchKind = p.names.kindOf(f.branches)
-	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || !s.isKind(f) ||
+	if len(q.Contexts) > 0 && !slices.Contains(q.Contexts, p.context) || slices.Contains(q.Except, p.context) || !s.isKind(f) ||
 		q.Project != "" && p.names.Labels["project"] != q.Project {
 		return false, nil
 	}

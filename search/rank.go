@@ -19,6 +19,7 @@ type RankQuery struct {
 	Terms    []string          // see [TermCutter.Query]
 	Dates    []Date            // a message of such a date counts as one with a term
 	Contexts []uuid.UUID       // in these contexts; empty for all without a kind
+	Except   []uuid.UUID       // not in these contexts
 	Branch   string            // shown by a branch of this name
 	Labels   map[string]string // in contexts with all these labels
 	Limit    int
@@ -50,7 +51,7 @@ type Ranking struct {
 // message. It ranks up to about 5,000 messages: the words that would make it more, the most frequent ones, are left out.
 // Records of bookkeeping are not messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
-	of := &Query{Contexts: q.Contexts, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
+	of := &Query{Contexts: q.Contexts, Except: q.Except, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
 	s := &searching{x: x, q: of, stems: stemmer{}, talk: true, weights: byWords}
 	db, err := x.open(ctx)
 	if err != nil {

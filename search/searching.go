@@ -26,6 +26,7 @@ type Query struct {
 	Text     string
 	Phrase   bool              // Text as a whole is a phrase
 	Contexts []uuid.UUID       // in these contexts; empty for all
+	Except   []uuid.UUID       // not in these contexts
 	Branch   string            // shown by a branch of this name
 	Roles    []string          // of one of these roles; what a tool answered is of the role "tool", also in a message of a user
 	Types    []string          // of one of these types

@@ -13,7 +13,7 @@ import (
 // groups are the verbs by purpose, in the order of the help. Other verbs come last.
 var groups = []struct{ title, verbs string }{
 	{"Conversations", "append branch context grep init ls ls-files meta moment new ref search show diff log stats tree usage watch"},
-	{"Import and export", "backup export files import migrate mode mv peer remote restore rollback serve sync"},
+	{"Import and export", "backup export files import mcp migrate mode mv peer remote restore rollback serve sync"},
 	{"Maintenance", "archive check config doctor du externalise index repair unarchive"},
 	{"Removal", "erase gc rm trash"},
 }

@@ -92,7 +92,7 @@ suffix of the id, or an external id: KIND/ID, or ID alone if that is unique.`,
 		a.archiveCmd(), a.unarchiveCmd(), a.gcCmd(), a.configCmd(), a.lsFilesCmd(),
 		a.trashCmd(), a.eraseCmd(), a.backupCmd(), a.restoreCmd(), a.migrateCmd(), a.rollbackCmd(), a.watchCmd(), a.serveCmd(),
 		a.searchCmd(), a.contextCmd(), a.grepCmd(), a.indexCmd(), a.momentCmd(), a.usageCmd(), a.statsCmd(),
-		a.syncCmd(), a.modeCmd(), a.remoteCmd(), a.peerCmd(), a.mvCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
+		a.syncCmd(), a.mcpCmd(), a.modeCmd(), a.remoteCmd(), a.peerCmd(), a.mvCmd(), a.doctorCmd(), a.manCmd(), a.versionCmd(),
 	)
 	help := a.helpCmd()
 	root.SetHelpCommand(help)
