@@ -17,6 +17,16 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
+// Options configure a server.
+type Options struct {
+	Write   bool   // offer remember and fork
+	Project string // whose conversations count unless all are asked for: a folder, the label "project"; empty for all
+	// Repository names the project, too: the label "repository".
+	Repository string
+	Asking     string // the id, or the external id, of the conversation that asks, which is left out; empty if it is not known
+	Version    string // of the program
+}
+
 // library is the store behind the tools.
 type library struct {
 	Options
@@ -28,6 +38,9 @@ type library struct {
 
 // asking is how long ago the project's latest conversation may have changed to count as the one that asks.
 const asking = 10 * time.Minute
+
+// origin is the label "tool" of contexts, and the tag of moments, that an agent made through the server.
+const origin = "mcp"
 
 // labelPrivate marks a context that no tool shows. Any value but "false" counts.
 const labelPrivate = "private"
@@ -107,11 +120,12 @@ func (l *library) scope(ctx context.Context, all bool) (sc scope, err error) {
 }
 
 // isAsking reports whether a context is the conversation that asks. Without its id, it is the latest one of the project.
+// Notes of agents ask nothing.
 func (l *library) isAsking(c *ctxdir.Summary, latest bool) bool {
 	if l.Asking != "" {
 		return c.ExternalID == l.Asking || c.ID.String() == l.Asking
 	}
-	return latest && l.Project != ""
+	return latest && l.Project != "" && c.Labels["tool"] != origin
 }
 
 // isHere reports whether labels are those of a conversation of the project.

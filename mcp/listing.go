@@ -42,43 +42,22 @@ type usageArgs struct {
 }
 
 func (l *library) addListing(s *sdk.Server) {
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "list", Annotations: readOnly("List conversations"),
 		Description: "When you look for a conversation by its title or time, or want to know what there is: contexts, the newest first.",
 	}, l.list)
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "branches", Annotations: readOnly("List branches"),
 		Description: "When a context was tried in several ways: its branches, where they part, and how long they are.",
 	}, l.branches)
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "files", Annotations: readOnly("Find what happened to files"),
 		Description: "When you want to know what was said and done about a file: the messages that read, wrote or attached it, the newest first.",
 	}, l.files)
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "usage", Annotations: readOnly("Sum up tokens and cost"),
 		Description: "When the user asks how many tokens were used, or what it cost: sums by model, day, project or context.",
 	}, l.usage)
-}
-
-// limit bounds a number of results.
-func limit(asked, byDefault int) int {
-	if asked <= 0 {
-		return byDefault
-	}
-	return min(asked, pageSize)
-}
-
-// day parses a day, or a time.
-func day(text string) (t time.Time, err error) {
-	if text == "" {
-		return t, nil
-	}
-	if t, err = time.Parse(time.DateOnly, text); err != nil {
-		if t, err = time.Parse(time.RFC3339, text); err != nil {
-			return t, errors.New("since is not a day such as 2026-05-01")
-		}
-	}
-	return t, nil
 }
 
 func (l *library) list(ctx context.Context, _ *sdk.CallToolRequest, args listArgs) (*sdk.CallToolResult, any, error) {
@@ -196,7 +175,9 @@ func (l *library) files(ctx context.Context, r *sdk.CallToolRequest, args filesA
 }
 
 func (l *library) usage(ctx context.Context, r *sdk.CallToolRequest, args usageArgs) (*sdk.CallToolResult, any, error) {
-	keys := map[string]usage.Key{"": usage.ByModel, "model": usage.ByModel, "day": usage.ByDay, "project": usage.ByProject, "context": usage.ByContext}
+	keys := map[string]usage.Key{
+		"": usage.ByModel, "model": usage.ByModel, "day": usage.ByDay, "project": usage.ByProject, "context": usage.ByContext,
+	}
 	key, ok := keys[args.By]
 	if !ok {
 		return nil, nil, errors.New("by is not one of: model, day, project, context")
@@ -217,7 +198,9 @@ func (l *library) usage(ctx context.Context, r *sdk.CallToolRequest, args usageA
 		days = 30
 	}
 	prices, _ := usage.PublishedPrices()
-	report := usage.Report{By: key, From: time.Now().AddDate(0, 0, -min(days, 36500)), Zone: time.UTC, Charges: &usage.Charges{Lists: []usage.Prices{prices}}}
+	report := usage.Report{
+		By: key, From: time.Now().AddDate(0, 0, -min(days, 36500)), Zone: time.UTC, Charges: &usage.Charges{Lists: []usage.Prices{prices}},
+	}
 	counter := usage.NewCounter(l.store)
 	counter.UseIndex(x)
 	for c, err := range l.store.List(ctx, ctxdir.ListOptions{Since: report.From}) {
@@ -253,7 +236,7 @@ func (l *library) usage(ctx context.Context, r *sdk.CallToolRequest, args usageA
 func sumText(s *usage.Sum) string {
 	parts := []string{plain.Count(s.Calls, "call"), plain.Short(s.Total) + " tokens"}
 	if s.Cost > 0 {
-		parts = append(parts, plain.Dollars(s.Cost))
+		parts = append(parts, "$"+plain.Dollars(s.Cost))
 	}
 	return strings.Join(parts, ", ")
 }

@@ -17,16 +17,6 @@ import (
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// Options configure a server.
-type Options struct {
-	Write   bool   // offer remember and fork
-	Project string // whose conversations count unless all are asked for: a folder, the label "project"; empty for all
-	// Repository names the project, too: the label "repository".
-	Repository string
-	Asking     string // the id, or the external id, of the conversation that asks, which is left out; empty if it is not known
-	Version    string // of the program
-}
-
 // Server offers the tools, resources and prompts of a store.
 type Server struct {
 	*sdk.Server

@@ -43,8 +43,7 @@ type answer struct {
 	left   int // tokens
 	n      int // quotations
 	over   bool
-	whole  bool  // texts are not cut
-	last   error // of the first quotation that did not fit
+	whole  bool // texts are not cut
 	origin uuid.UUID
 }
 
@@ -86,7 +85,7 @@ func (a *answer) add(q *quoted) bool {
 // end returns the answer. total is the number of quotations there are, -1 if it is not known, and next how to get more.
 func (a *answer) end(total int64, next string) *sdk.CallToolResult {
 	truncated := a.over || next != ""
-	a.b.WriteString(fmt.Sprintf("\nshown: %d", a.n))
+	fmt.Fprintf(&a.b, "\nshown: %d", a.n)
 	if total >= 0 {
 		fmt.Fprintf(&a.b, ", total: %d", total)
 	}

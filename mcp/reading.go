@@ -9,6 +9,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/assemble"
+	"github.com/ctxdir/ctxdir/moment"
 	"github.com/ctxdir/ctxdir/search"
 	"github.com/ctxdir/ctxdir/transcript"
 	"github.com/google/uuid"
@@ -42,24 +43,17 @@ type readArgs struct {
 	MaxTokens int    `json:"max_tokens,omitempty" jsonschema:"size of the answer, 4000 by default"`
 }
 
-// closed says that a tool knows the store alone.
-var closed = new(bool)
-
-func readOnly(title string) *sdk.ToolAnnotations {
-	return &sdk.ToolAnnotations{Title: title, ReadOnlyHint: true, OpenWorldHint: closed}
-}
-
 func (l *library) addReading(s *sdk.Server) {
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "recall", Annotations: readOnly("Recall earlier conversations"),
 		Description: "When the user refers to earlier work, or an answer may have been found before (a decision, a port, a command, the cause " +
 			"of an error): the passages of earlier conversations that answer a question, within a budget of tokens.",
 	}, l.recall)
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "search", Annotations: readOnly("Search messages"),
 		Description: "When you know words that were used, or recall did not suffice: messages with these words, best first, with their places.",
 	}, l.search)
-	sdk.AddTool(s, &sdk.Tool{
+	addTool(s, &sdk.Tool{
 		Name: "read", Annotations: readOnly("Read messages"),
 		Description: "When a passage is not enough: messages of a context in order, around one, in a range, or the last ones.",
 	}, l.read)
@@ -87,7 +81,10 @@ func (l *library) recall(ctx context.Context, r *sdk.CallToolRequest, args recal
 	if err != nil {
 		return nil, nil, err
 	}
-	found := 0
+	found, err := l.recallMoments(ctx, x, &sc, a, args.Question)
+	if err != nil {
+		return nil, nil, err
+	}
 	for i := range built.Items {
 		item := &built.Items[i]
 		if item.Kind == assemble.Instructions || !sc.known(item.Context) {
@@ -105,6 +102,25 @@ func (l *library) recall(ctx context.Context, r *sdk.CallToolRequest, args recal
 		a.line("\nNothing was found. Ask with other words, or use search.\n")
 	}
 	return a.end(int64(found), ""), nil, nil
+}
+
+// mostMoments is how many moments an answer begins with.
+const mostMoments = 5
+
+// recallMoments adds the decisions and facts that were noted, by people or agents.
+func (l *library) recallMoments(ctx context.Context, x *search.Index, sc *scope, a *answer, question string) (found int, err error) {
+	q := search.Query{Text: question, Kind: moment.Kind, Contexts: sc.contexts, Except: sc.except, Limit: mostMoments}
+	for hit, err := range x.Search(ctx, q) {
+		if err != nil {
+			return found, err
+		}
+		found++
+		a.add(&quoted{
+			context: hit.Context, title: hit.Title, tool: hit.Labels["tool"], branch: moment.Kind, position: -1, id: hit.ID, role: hit.Type,
+			at: hit.At, text: hit.Snippet,
+		})
+	}
+	return found, nil
 }
 
 // describe adds what the context of a quotation says about it.
@@ -237,7 +253,10 @@ func (l *library) messages(
 		if err != nil {
 			return nil, err
 		}
-		q := quoted{context: c.ID(), title: s.Title, tool: s.Labels["tool"], branch: b.Name(), position: m.Position, id: m.ID, role: m.Role, at: m.CreatedAt}
+		q := quoted{
+			context: c.ID(), title: s.Title, tool: s.Labels["tool"], branch: b.Name(), position: m.Position, id: m.ID, role: m.Role,
+			at: m.CreatedAt,
+		}
 		if q.text = textOf(ctx, m, args.Tools); q.text == "" {
 			hidden++
 			continue
