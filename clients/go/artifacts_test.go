@@ -31,7 +31,8 @@ func (k *kit) artifacts() {
 		return ok[*client.GetArtifactResponse](k, status)(k.c.GetArtifactWithResponse(ctx, name, &client.GetArtifactParams{Version: version}))
 	}
 	for content, version := range map[string]*int64{"first": ptr(int64(1)), "second": nil} {
-		if got := get(200, "plan.txt", version); string(got.Body) != content || got.HTTPResponse.Header.Get("Artifact-Media-Type") != "text/plain" {
+		got := get(200, "plan.txt", version)
+		if string(got.Body) != content || got.HTTPResponse.Header.Get("Artifact-Media-Type") != "text/plain" {
 			k.Errorf("%s: %s %v", content, got.Body, got.HTTPResponse.Header)
 		}
 	}
