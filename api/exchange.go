@@ -13,6 +13,15 @@ var exchangeOperation = operation{
 	method: "GET", path: "/v1/exchange", writes: true, long: true, upgrades: true, serve: (*Server).exchange,
 }
 
+// mcpOperation is not in openapi.yaml: it has the messages of another protocol.
+var mcpOperation = operation{method: "POST", path: "/mcp", long: true, serve: (*Server).mcp}
+
+// mcp passes a request on to [Options.MCP].
+func (x *Server) mcp(w http.ResponseWriter, r *http.Request) error {
+	x.o.MCP.ServeHTTP(w, r)
+	return nil
+}
+
 // exchange upgrades the connection. A token that only reads cannot use it.
 func (x *Server) exchange(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {

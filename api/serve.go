@@ -60,6 +60,9 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	if o.Exchange != nil {
 		x.handle(&exchangeOperation)
 	}
+	if o.MCP != nil {
+		x.handle(&mcpOperation)
+	}
 	if o.Page != nil {
 		if err := x.servePage(o.Page); err != nil {
 			return nil, fmt.Errorf("load the page: %w", err)

@@ -42,6 +42,9 @@ type Options struct {
 	MaxBody int64
 	// Full says that the store may not grow: requests that would add something get a 507, and others still remove. It may be nil.
 	Full func() bool
+	// MCP answers POST /mcp, as [github.com/ctxdir/ctxdir/mcp.Server.Handler] does, behind the same checks of tokens, hosts and
+	// origins as all other requests; nil if there is none.
+	MCP http.Handler
 	// Exchange serves /v1/exchange; nil if there is none.
 	Exchange Exchange
 	// Page has the files of the page that people see; nil for none. Package web has one.

@@ -12,6 +12,7 @@ package mcp
 import (
 	"context"
 	"io"
+	"net/http"
 
 	"github.com/ctxdir/ctxdir"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -50,6 +51,15 @@ func New(s *ctxdir.Store, o Options) *Server {
 // Run serves one client, until it leaves or ctx ends.
 func (s *Server) Run(ctx context.Context, r io.Reader, w io.Writer) error {
 	return s.Server.Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(r), Writer: nopCloser{w}})
+}
+
+// Handler answers clients over HTTP: each POST is a request, and there are no sessions. It checks no token, host or origin:
+// see [github.com/ctxdir/ctxdir/api.Options].MCP.
+func (s *Server) Handler() http.Handler {
+	return sdk.NewStreamableHTTPHandler(func(*http.Request) *sdk.Server { return s.Server }, &sdk.StreamableHTTPOptions{
+		Stateless: true, JSONResponse: true,
+		DisableLocalhostProtection: true, // a proxy may pass on its own host, which the API knows
+	})
 }
 
 // Close closes the index.

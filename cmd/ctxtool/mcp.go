@@ -33,7 +33,7 @@ the last ten minutes.`,
 			}
 			o.Project = projectPath(o.Project)
 			o.Repository = importer.RepositoryName(reference.Repository(cmd.Context(), o.Project))
-			o.Asking, o.Version = a.env("CTXDIR_SESSION"), versionLine()
+			o.Asking, o.Version = a.env("CTXDIR_SESSION"), version().Version
 			var opts []ctxdir.Options
 			if !o.Write {
 				opts = append(opts, ctxdir.Options{ReadOnly: true})

@@ -12,6 +12,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/mcp"
 	"github.com/ctxdir/ctxdir/web"
 	"github.com/spf13/cobra"
 )
@@ -94,9 +95,11 @@ func (a *app) serve(ctx context.Context, s *ctxdir.Store, f *serveFlags, config 
 	if err != nil {
 		return fmt.Errorf("cannot use the token: %w", err)
 	}
+	agents := mcp.New(s, mcp.Options{Version: version().Version})
+	defer agents.Close() //nolint:errcheck // the index was only read
 	server, err := api.New(s, api.Options{
 		Token: token, ReadOnly: f.readOnly, PublicURL: f.publicURL, Version: version().Version,
-		Page: web.Files(), Log: slog.New(slog.NewTextHandler(a.stderr, nil)),
+		Page: web.Files(), MCP: agents.Handler(), Log: slog.New(slog.NewTextHandler(a.stderr, nil)),
 	})
 	if err != nil {
 		return badArgument("", "%v", err)
