@@ -57,6 +57,9 @@ func New(s *ctxdir.Store, o Options) (*Server, error) {
 	for i := range operations {
 		x.handle(&operations[i])
 	}
+	for i := range conversationOperations {
+		x.handle(&conversationOperations[i])
+	}
 	if o.Exchange != nil {
 		x.handle(&exchangeOperation)
 	}
