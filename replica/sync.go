@@ -105,8 +105,13 @@ func (s *session) run(ctx context.Context) error {
 		s.total.Kept += len(kept)
 		return err
 	}
+	for _, id := range kept {
+		if !s.isThere(s.there, id) { // there is nothing to pull
+			s.total.Kept++
+		}
+	}
 	s.keep, s.Pull = !s.Pull, true
-	return s.all(ctx, kept)
+	return s.all(ctx, slices.DeleteFunc(kept, func(id uuid.UUID) bool { return !s.isThere(s.there, id) }))
 }
 
 // staying returns the contexts here of which nothing may leave this machine, if the peer is elsewhere. It is called once it
