@@ -98,7 +98,8 @@ type Handler interface {
 	Close()
 }
 
-// Run is [Server.Serve] for another handler, such as one that has several servers.
+// Run is [Server.Serve] for another handler, such as one that has several servers. If it has a method Wait(context.Context), Run
+// calls it in the end: it returns when no request runs any more, or ctx ends.
 func Run(ctx context.Context, l net.Listener, config *tls.Config, x Handler) error {
 	return run(ctx, l, config, x, maxConnections)
 }
@@ -129,6 +130,9 @@ func run(ctx context.Context, l net.Listener, config *tls.Config, x Handler, mos
 	err := h.Shutdown(patient)
 	if err != nil {
 		err = h.Close()
+	}
+	if w, ok := x.(interface{ Wait(ctx context.Context) }); ok { // for WebSockets, which Shutdown does not know
+		w.Wait(patient)
 	}
 	if serveErr := <-ended; err == nil && !errors.Is(serveErr, http.ErrServerClosed) {
 		err = serveErr

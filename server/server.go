@@ -75,6 +75,7 @@ type Server struct {
 	token   string      // between this server and those of users
 	metrics *metrics
 	chat    *chat.Chat
+	serving sync.WaitGroup // requests
 	ended   context.Context
 	end     context.CancelFunc
 	recheck time.Duration
@@ -116,8 +117,23 @@ func (x *Server) Close() {
 	x.closeIdle(0)
 }
 
+// Wait returns when no request runs any more and their stores are closed, or ctx ends. No request may begin any more.
+func (x *Server) Wait(ctx context.Context) {
+	done := make(chan struct{})
+	go func() {
+		x.serving.Wait()
+		close(done)
+	}()
+	select {
+	case <-done:
+	case <-ctx.Done():
+	}
+}
+
 // ServeHTTP implements [http.Handler].
 func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	x.serving.Add(1)
+	defer x.serving.Done() // after the release of its store
 	began := time.Now()
 	x.metrics.running.Inc()
 	seen := &seenResponse{ResponseWriter: w}
