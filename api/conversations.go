@@ -34,14 +34,6 @@ type conversation struct {
 	Metadata  map[string]string `json:"metadata"`
 }
 
-type itemList struct {
-	Object  string            `json:"object"`
-	Data    []json.RawMessage `json:"data"`
-	FirstID string            `json:"first_id"`
-	LastID  string            `json:"last_id"`
-	HasMore bool              `json:"has_more"`
-}
-
 func conversationOf(c *ctxdir.Context) conversation {
 	m := c.Metadata()
 	id := c.ID()

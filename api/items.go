@@ -14,6 +14,14 @@ type shownItem struct {
 	item json.RawMessage
 }
 
+type itemList struct {
+	Object  string            `json:"object"`
+	Data    []json.RawMessage `json:"data"`
+	FirstID string            `json:"first_id"`
+	LastID  string            `json:"last_id"`
+	HasMore bool              `json:"has_more"`
+}
+
 func listOf(items []shownItem, more bool) itemList {
 	l := itemList{Object: "list", Data: []json.RawMessage{}, HasMore: more}
 	for _, x := range items {
