@@ -143,12 +143,13 @@ func publish(store vfs.FS, id uuid.UUID, away func(name string) error) error {
 	if err := store.SyncDir(Staging); err != nil {
 		return err
 	}
-	if _, err := store.Lstat(name); err == nil {
+	switch taken, err := vfs.Exists(store, name); {
+	case err != nil:
+		return err
+	case taken:
 		if err := away(name); err != nil {
 			return err
 		}
-	} else if !errors.Is(err, fs.ErrNotExist) {
-		return err
 	}
 	return putReady(store, id)
 }
@@ -193,15 +194,14 @@ func SweepStaging(store vfs.FS) error {
 }
 
 // Ready reports whether a context is about to be published. Its place may be empty for a moment.
-func Ready(store vfs.FS, id uuid.UUID) bool {
-	_, err := store.Lstat(StagingFolder(id) + readyEnd)
-	return err == nil
+func Ready(store vfs.FS, id uuid.UUID) (bool, error) {
+	return vfs.Exists(store, StagingFolder(id)+readyEnd)
 }
 
 // Settle publishes a ready context. The caller holds the context's lock.
 func Settle(store vfs.FS, id uuid.UUID) error {
-	if !Ready(store, id) {
-		return nil
+	if ready, err := Ready(store, id); err != nil || !ready {
+		return err
 	}
 	return sweepStaged(store, id, id.String()+readyEnd, true)
 }

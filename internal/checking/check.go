@@ -50,9 +50,12 @@ func Check(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) ite
 			if stopped {
 				return errStopped
 			}
-			if name, ok := s.LegacyAt(id); ok {
+			switch name, lerr := s.LegacyAt(id); {
+			case lerr != nil:
+				err = lerr
+			case name != "":
 				report(c.legacy(id, name))
-			} else {
+			default:
 				err = c.withContext(id, func(x *integrity.Context) error { return x.Check(ctx, report) })
 			}
 			if err != nil && len(ids) == 0 && s.WasRemoved(id) {
@@ -112,17 +115,20 @@ func Repair(ctx context.Context, s *engine.Store, ids []uuid.UUID, o Options) it
 		}
 		unread := false // the references of some context are unknown
 		err := c.each(ctx, ids, func(id uuid.UUID) error {
-			if name, ok := s.LegacyAt(id); ok {
+			name, err := s.LegacyAt(id)
+			switch {
+			case err != nil:
+			case name != "":
 				if c.legacy(id, name).Severity == integrity.SeverityError {
 					c.done.Left++
 				}
-				return nil
+			default:
+				err = c.withContext(id, func(x *integrity.Context) error {
+					left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, report)
+					c.done.Left += left
+					return err
+				})
 			}
-			err := c.withContext(id, func(x *integrity.Context) error {
-				left, err := x.Repair(ctx, integrity.RepairOptions{DryRun: o.DryRun, Adopt: o.Adopt}, report)
-				c.done.Left += left
-				return err
-			})
 			if err != nil && len(ids) == 0 && s.WasRemoved(id) {
 				err = nil
 			}
@@ -177,8 +183,10 @@ func (c *checker) each(ctx context.Context, ids []uuid.UUID, f func(uuid.UUID) e
 		return nil
 	}
 	for e, err := range c.s.Entries() {
-		if err == nil && !e.Folder && c.s.Legacy(e.ID) == "" {
-			continue // not a legacy context
+		if err == nil && !e.Folder {
+			if format, err := c.s.Legacy(e.ID); err == nil && format == "" {
+				continue // not a legacy context
+			}
 		}
 		if err == nil {
 			err = one(e.ID)

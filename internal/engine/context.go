@@ -42,7 +42,10 @@ func (s *Store) ChooseID(m *Metadata) (err error) {
 	}
 	if m.ID == uuid.Nil {
 		m.ID, err = uuid.NewV7()
-	} else if s.Legacy(m.ID) != "" {
+		return err
+	}
+	format, err := s.Legacy(m.ID)
+	if format != "" {
 		err = fmt.Errorf("%w: a legacy context has this id", ErrExist)
 	}
 	return err
@@ -136,7 +139,7 @@ func (s *Store) openAny(ctx context.Context, id uuid.UUID) (*Context, error) {
 	if err == nil || ctx.Err() != nil {
 		return c, err
 	}
-	if name, ok := s.LegacyAt(id); ok && s.Options.openLegacy != nil {
+	if name, lerr := s.LegacyAt(id); lerr == nil && name != "" && s.Options.openLegacy != nil {
 		return s.Options.openLegacy(ctx, s, id, name)
 	}
 	if c, oerr := s.Open(ctx, id); oerr == nil { // another process migrated it meanwhile

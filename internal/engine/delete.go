@@ -69,7 +69,10 @@ func (s *Store) delete(ctx context.Context, id uuid.UUID) (TrashItem, error) {
 		return TrashItem{}, ErrReadOnly
 	}
 	s.Forget(id)
-	if s.Legacy(id) == LegacyFile {
+	switch format, err := s.Legacy(id); {
+	case err != nil:
+		return TrashItem{}, err
+	case format == LegacyFile:
 		return s.deleteLegacy(ctx, id)
 	}
 	dir, err := ctxfolder.Open(s.FS, s.id, id)

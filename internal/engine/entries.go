@@ -11,6 +11,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/legacy"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -51,7 +52,12 @@ func (s *Store) Entries() iter.Seq2[Entry, error] {
 			kind := kinds[id]
 			if kind != folder {
 				_ = s.Settle(context.Background(), id) // opening the context reports what is wrong
-				if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
+				there, err := vfs.IsFolder(s.FS, id.String())
+				if err != nil {
+					yield(Entry{}, Wrap(Error{Op: "list", Path: s.path}, err))
+					return
+				}
+				if there {
 					kind = folder
 				}
 			}
@@ -66,8 +72,12 @@ func (s *Store) Entries() iter.Seq2[Entry, error] {
 func (s *Store) IDs() iter.Seq2[uuid.UUID, error] {
 	return func(yield func(uuid.UUID, error) bool) {
 		for e, err := range s.Entries() {
-			if err == nil && (!e.Folder || IsSplit(s.FS, e.ID.String())) {
-				continue
+			if err == nil {
+				split, serr := IsSplit(s.FS, e.ID.String())
+				if serr == nil && (split || !e.Folder) {
+					continue
+				}
+				err = serr
 			}
 			if !yield(e.ID, err) || err != nil {
 				return
@@ -80,8 +90,8 @@ func compareIDs(a, b uuid.UUID) int { return bytes.Compare(a[:], b[:]) }
 
 // Settle waits for a process that is moving a context to its place, empty in between, and finishes an interrupted move.
 func (s *Store) Settle(ctx context.Context, id uuid.UUID) error {
-	if !ctxfolder.Ready(s.FS, id) {
-		return nil
+	if ready, err := ctxfolder.Ready(s.FS, id); err != nil || !ready {
+		return err
 	}
 	lock := s.FS.Lock(ctxfolder.Locks + "/" + id.String())
 	defer lock.Close()

@@ -1,6 +1,9 @@
 package engine
 
 import (
+	"errors"
+	"io/fs"
+
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/legacy"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -27,34 +30,48 @@ func (c *Context) AsView(of LegacyFormat, release func()) {
 }
 
 // Legacy returns the format of the unmigrated legacy context with that id in the store; empty if there is none.
-func (s *Store) Legacy(id uuid.UUID) LegacyFormat {
-	switch name, ok := s.LegacyAt(id); {
-	case !ok:
-		return ""
+func (s *Store) Legacy(id uuid.UUID) (LegacyFormat, error) {
+	switch name, err := s.LegacyAt(id); {
+	case name == "":
+		return "", err
 	case name == id.String():
-		return LegacySplit
+		return LegacySplit, nil
 	}
-	return LegacyFile
+	return LegacyFile, nil
 }
 
-// LegacyAt returns the name of the legacy file or folder in the store for a context of that id.
-func (s *Store) LegacyAt(id uuid.UUID) (name string, ok bool) {
-	if info, err := s.FS.Lstat(id.String()); err == nil && info.IsDir() {
-		return id.String(), IsSplit(s.FS, id.String())
+// LegacyAt returns the name of the legacy file or folder in the store for a context of that id; empty if there is none.
+func (s *Store) LegacyAt(id uuid.UUID) (name string, err error) {
+	name = id.String()
+	folder, err := vfs.IsFolder(s.FS, name)
+	is := false
+	switch {
+	case err != nil:
+	case folder:
+		is, err = IsSplit(s.FS, name)
+	default:
+		name += ".json"
+		is, err = hasFormat(s.FS, name, legacy.Monolithic)
 	}
-	name = id.String() + ".json"
-	if info, err := s.FS.Lstat(name); err != nil || !info.Mode().IsRegular() {
-		return "", false
+	if !is {
+		return "", err
 	}
-	format, err := legacy.Detect(s.FS, name)
-	return name, err == nil && format == legacy.Monolithic
+	return name, nil
 }
 
 // IsSplit reports whether a folder in the store is a split legacy context.
-func IsSplit(fsys vfs.FS, name string) bool {
+func IsSplit(fsys vfs.FS, name string) (bool, error) {
 	if infos, err := vfs.LstatIn(fsys, name, ctxfolder.MetadataFile); err == nil && infos[0] != nil {
-		return false // most folders are contexts
+		return false, nil // most folders are contexts
 	}
+	return hasFormat(fsys, name, legacy.Split)
+}
+
+// hasFormat reports whether there is a file or folder of a format.
+func hasFormat(fsys vfs.FS, name string, f legacy.Format) (bool, error) {
 	format, err := legacy.Detect(fsys, name)
-	return err == nil && format == legacy.Split
+	if errors.Is(err, fs.ErrNotExist) {
+		err = nil
+	}
+	return err == nil && format == f, err
 }

@@ -52,8 +52,8 @@ func initStore(fsys vfs.FS, values Settings) error {
 		return err
 	}
 	defer lock.Release()
-	if _, err := fsys.Lstat(StoreFile); err == nil {
-		return nil // another process made it first
+	if there, err := vfs.Exists(fsys, StoreFile); err != nil || there {
+		return err // another process made it first
 	}
 	// The lock file exists from the start, so that a collection can free space on a full disk.
 	if err := vfs.WriteNew(fsys, CollectionLock, nil); err != nil && !errors.Is(err, fs.ErrExist) {

@@ -117,8 +117,14 @@ func (e *eraser) eraseLooseTrash() error {
 		if err != nil {
 			return err
 		}
+		if !entry.IsDir() {
+			continue // a link may lead anywhere
+		}
 		item := ctxfolder.Trash + "/" + entry.Name()
-		if _, err := e.s.FS.Lstat(item + "/" + e.id.String()); err == nil || !entry.IsDir() {
+		switch whole, err := vfs.Exists(e.s.FS, item+"/"+e.id.String()); {
+		case err != nil:
+			return err
+		case whole:
 			continue
 		}
 		b, err := vfs.ReadFile(e.s.FS, item+"/"+ctxfolder.TrashNote, 1<<20)

@@ -6,6 +6,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/internal/watch"
 	"github.com/google/uuid"
 )
@@ -93,7 +94,10 @@ func (w *Watcher) lookFor(id uuid.UUID) {
 	if w.followers[id] != nil || w.only != uuid.Nil && w.only != id {
 		return
 	}
-	if info, err := w.s.FS.Lstat(id.String()); err != nil || !info.IsDir() || engine.IsSplit(w.s.FS, id.String()) {
+	if there, err := vfs.IsFolder(w.s.FS, id.String()); err != nil || !there {
+		return
+	}
+	if legacy, err := engine.IsSplit(w.s.FS, id.String()); err != nil || legacy {
 		return
 	}
 	f := w.add(id)

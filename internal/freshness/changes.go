@@ -64,7 +64,9 @@ func Changed(ctx context.Context, s *engine.Store, since map[uuid.UUID]string, i
 	engine.InParallel(len(ids), func(i int) {
 		if ctx.Err() == nil {
 			changed[i] = !isCurrent(s, ids[i], since[ids[i]])
-			legacy[i] = all && changed[i] && engine.IsSplit(s.FS, ids[i].String())
+			if all && changed[i] {
+				legacy[i], _ = engine.IsSplit(s.FS, ids[i].String()) // whoever reads a changed context meets the error
+			}
 		}
 	})
 	result := make(map[uuid.UUID]bool, len(ids))

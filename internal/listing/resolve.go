@@ -8,6 +8,7 @@ import (
 
 	ctxfolder "github.com/ctxdir/ctxdir/context"
 	"github.com/ctxdir/ctxdir/internal/engine"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/google/uuid"
 )
 
@@ -33,15 +34,26 @@ const findOp = "find"
 
 func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 	if id, err := uuid.Parse(ref); err == nil && len(ref) == 36 {
-		if l.isThere(id) {
-			return id, nil
+		switch there, err := l.isThere(id); {
+		case err != nil:
+			return uuid.Nil, err
+		case !there:
+			return uuid.Nil, fmt.Errorf("%w: context %s", engine.ErrNotExist, ref)
 		}
-		return uuid.Nil, fmt.Errorf("%w: context %s", engine.ErrNotExist, ref)
+		return id, nil
 	}
 	if ref == "" {
 		return uuid.Nil, fmt.Errorf("%w: the name of the context is empty", engine.ErrInvalid)
 	}
-	found := slices.DeleteFunc(DerivedIDs(ref), func(id uuid.UUID) bool { return !l.isThere(id) })
+	var found []uuid.UUID
+	for _, id := range DerivedIDs(ref) {
+		switch there, err := l.isThere(id); {
+		case err != nil:
+			return uuid.Nil, err
+		case there:
+			found = append(found, id)
+		}
+	}
 	part := strings.ToLower(ref)
 	if len(found) == 0 && strings.Trim(part, "0123456789abcdef-") == "" {
 		for e, err := range l.s.Entries() {
@@ -51,7 +63,11 @@ func (l *Lister) resolve(ref string) (uuid.UUID, error) {
 			if !MatchesID(part, e.ID) || slices.Contains(found, e.ID) {
 				continue
 			}
-			if e.Folder || l.s.Legacy(e.ID) != "" {
+			format, err := l.s.Legacy(e.ID)
+			if err != nil && !e.Folder {
+				return uuid.Nil, err
+			}
+			if e.Folder || format != "" {
 				found = append(found, e.ID)
 			}
 		}
@@ -87,17 +103,18 @@ func DerivedIDs(ref string) []uuid.UUID {
 }
 
 // isThere reports whether a context or legacy context is at its path, or gets there right now.
-func (l *Lister) isThere(id uuid.UUID) bool {
-	if info, err := l.s.FS.Lstat(id.String()); err == nil && info.IsDir() {
-		return true
+func (l *Lister) isThere(id uuid.UUID) (bool, error) {
+	if there, err := vfs.IsFolder(l.s.FS, id.String()); err != nil || there {
+		return there, err
 	}
-	if l.s.Legacy(id) != "" {
-		return true
+	if format, err := l.s.Legacy(id); err != nil || format != "" {
+		return format != "", err
 	}
 	// Another process may be publishing the context right now.
-	_ = l.s.Settle(context.Background(), id)
-	info, err := l.s.FS.Lstat(id.String())
-	return err == nil && info.IsDir()
+	if err := l.s.Settle(context.Background(), id); err != nil {
+		return false, err
+	}
+	return vfs.IsFolder(l.s.FS, id.String())
 }
 
 // Ambiguous returns the error at, with [engine.ErrAmbiguous]: ref matches several of those that of names.

@@ -75,17 +75,37 @@ func (row *listRow) read(ctx context.Context, s *engine.Store) {
 	if !row.Folder {
 		name += ".json"
 	}
-	if !row.Folder || engine.IsSplit(s.FS, name) {
+	legacy, err := !row.Folder, error(nil)
+	if row.Folder {
+		legacy, err = engine.IsSplit(s.FS, name)
+	}
+	if legacy {
 		row.readLegacy(s, name)
-		if row.sum != nil && row.sum.Problem == nil || s.Legacy(row.ID) != "" {
+		if row.sum != nil && row.sum.Problem == nil {
 			return
 		}
-		if _, err := s.FS.Lstat(row.ID.String()); err != nil && !ctxfolder.Ready(s.FS, row.ID) {
+		var migrated bool
+		if migrated, err = row.wasMigrated(s); err == nil && !migrated {
 			return
 		}
-		// It was migrated meanwhile.
+	}
+	if err != nil {
+		row.fail(engine.Wrap(engine.Error{Op: "read", Path: name}, err))
+		return
 	}
 	row.readContext(ctx, s)
+}
+
+// wasMigrated reports whether a row that was a legacy context is none any more, but has a context or will have one in a
+// moment.
+func (row *listRow) wasMigrated(s *engine.Store) (bool, error) {
+	if format, err := s.Legacy(row.ID); err != nil || format != "" {
+		return false, err
+	}
+	if there, err := vfs.Exists(s.FS, row.ID.String()); err != nil || there {
+		return there, err
+	}
+	return ctxfolder.Ready(s.FS, row.ID)
 }
 
 func (row *listRow) readContext(ctx context.Context, s *engine.Store) {

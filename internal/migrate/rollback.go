@@ -59,7 +59,10 @@ func rollback(ctx context.Context, c *engine.Context, path string, o RollbackOpt
 	}
 	defer fsys.Close()
 	name := filepath.Base(abs)
-	if _, err := fsys.Lstat(name); err == nil {
+	switch there, err := vfs.Exists(fsys, name); {
+	case err != nil:
+		return RollbackResult{}, err
+	case there:
 		return RollbackResult{}, fmt.Errorf("%w: %s", fs.ErrExist, path)
 	}
 	write := legacy.Write

@@ -65,7 +65,11 @@ func afterRestoreCut(disk *crashfs.FS, id uuid.UUID, name string, done bool) err
 		return err
 	}
 	defer s.Close()
-	back := s.Legacy(id) != ""
+	format, err := s.Legacy(id)
+	if err != nil {
+		return err
+	}
+	back := format != ""
 	if _, err := disk.Lstat(id.String()); errors.Is(err, fs.ErrNotExist) && !back { // between the two moves of a folder
 		for item, err := range trash.List(ctx, s) {
 			if err != nil {

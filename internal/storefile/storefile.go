@@ -191,7 +191,10 @@ func RecordedID(fsys vfs.FS, limit int) (id uuid.UUID, err error) {
 
 // Write writes ctxdir.json durably and moves an old one to the trash. The caller holds the store's lock.
 func Write(fsys vfs.FS, id uuid.UUID, values Settings) error {
-	if _, err := fsys.Lstat(Name); err == nil {
+	switch there, err := vfs.Exists(fsys, Name); {
+	case err != nil:
+		return err
+	case there:
 		item := ctxfolder.TrashItem{Kind: ctxfolder.TrashDamaged, Name: Name}
 		_, err := ctxfolder.IntoTrash(fsys, item, func(folder string) error { return fsys.Rename(Name, folder+"/"+Name) })
 		if err != nil {

@@ -24,6 +24,7 @@ type faultPlan struct {
 	mu             sync.Mutex
 	calls, changes int  // so far
 	failAt, dieAt  int  // the call that fails, the change before which the process dies; 0 for none
+	lasts          bool // all calls fail from failAt on
 	failed, dead   bool // it happened
 	looks, blindAt int  // at blobs so far; the one that fails, 0 for none
 	where          string
@@ -61,7 +62,7 @@ func (p *faultPlan) next(kind, name string, changes bool) (dies bool, err error)
 		p.looks++
 	}
 	switch {
-	case p.calls == p.failAt, p.looks == p.blindAt && p.looks > 0 && !p.failed:
+	case p.calls == p.failAt || p.lasts && p.failed, p.looks == p.blindAt && p.looks > 0 && !p.failed:
 		p.failed = true
 	case changes && p.changes == p.dieAt:
 		p.dead, dies = true, true

@@ -6,7 +6,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io/fs"
 
 	"github.com/ctxdir/ctxdir/branch"
 	ctxfolder "github.com/ctxdir/ctxdir/context"
@@ -14,6 +13,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/blob"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/message"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/loader"
 	"github.com/google/uuid"
 )
@@ -152,10 +152,11 @@ func restoreContext(ctx context.Context, s *engine.Store, t *trashItem, r *Resto
 		return err
 	}
 	defer lock.Release()
-	if _, err := s.FS.Lstat(id.String()); err == nil {
-		return fmt.Errorf("%w: context %s", engine.ErrExist, id)
-	} else if !errors.Is(err, fs.ErrNotExist) {
+	switch taken, err := vfs.Exists(s.FS, id.String()); {
+	case err != nil:
 		return err
+	case taken:
+		return fmt.Errorf("%w: context %s", engine.ErrExist, id)
 	}
 	if err := touchReferences(ctx, s, t, id); err != nil {
 		return err

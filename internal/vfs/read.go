@@ -5,7 +5,29 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"syscall"
 )
+
+// Exists reports whether there is anything at a name. It follows no link. Unless the file system says that there is nothing, a
+// failed look is an error: nobody may take it for absence.
+func Exists(fsys FS, name string) (bool, error) {
+	_, err := fsys.Lstat(name)
+	return err == nil, present(err)
+}
+
+// IsFolder is [Exists] for a folder.
+func IsFolder(fsys FS, name string) (bool, error) {
+	info, err := fsys.Lstat(name)
+	return err == nil && info.IsDir(), present(err)
+}
+
+// present is the error of a look that did not find out whether something is there.
+func present(err error) error {
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) { // or what should lead there is no folder
+		return nil
+	}
+	return err
+}
 
 // SubStat is [FS.Sub] that also returns the Lstat of the folder. For anything but a folder, the error wraps
 // [ErrNotFolder].
