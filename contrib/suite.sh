@@ -28,7 +28,7 @@ value remove | while read -r files; do (cd "$work/copy" && rm $files); done
 value edit | while read -r files script; do (cd "$work/copy" && sed -i -E "$script" $files); done
 (cd "$suite" && find . -name '*.go' -exec cp --parents {} "$work/copy" \;)
 go mod edit -module=suite -replace="github.com/ctxdir/ctxdir=$contrib/.." -replace="$module=../copy" \
-  -require="github.com/ctxdir/ctxdir/contrib/$adapter@v0.0.0" -replace="github.com/ctxdir/ctxdir/contrib/$adapter=$contrib/$adapter"
+  -require="github.com/ctxdir/ctxdir/contrib/$adapter@v0.1.0" -replace="github.com/ctxdir/ctxdir/contrib/$adapter=$contrib/$adapter"
 
 status=0
 # shellcheck disable=SC2046

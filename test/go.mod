@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/ctxdir/ctxdir => ../
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/google/uuid v1.6.0
 	github.com/hanwen/go-fuse/v2 v2.12.1
 	golang.org/x/sync v0.24.0

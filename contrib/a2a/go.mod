@@ -6,7 +6,7 @@ replace github.com/ctxdir/ctxdir => ../..
 
 require (
 	github.com/a2aproject/a2a-go/v2 v2.3.1
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 )
 
 require (

@@ -3,7 +3,7 @@ module github.com/ctxdir/ctxdir/contrib/adk
 go 1.26.0
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/google/uuid v1.6.0
 	google.golang.org/adk v1.6.0
 	google.golang.org/genai v1.57.0

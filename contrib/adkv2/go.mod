@@ -3,7 +3,7 @@ module github.com/ctxdir/ctxdir/contrib/adkv2
 go 1.26.5
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/google/uuid v1.6.0
 	google.golang.org/adk/v2 v2.2.0
 	google.golang.org/genai v1.66.0

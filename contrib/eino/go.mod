@@ -6,7 +6,7 @@ replace github.com/ctxdir/ctxdir => ../..
 
 require (
 	github.com/cloudwego/eino v0.9.13
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 )
 
 require (

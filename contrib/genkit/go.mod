@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/ctxdir/ctxdir => ../..
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/firebase/genkit/go v1.4.0
 )
 

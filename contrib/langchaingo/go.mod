@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/ctxdir/ctxdir => ../..
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/google/go-cmp v0.7.0
 	github.com/tmc/langchaingo v0.1.14
 )

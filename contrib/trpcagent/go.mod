@@ -5,7 +5,7 @@ go 1.26.0
 replace github.com/ctxdir/ctxdir => ../..
 
 require (
-	github.com/ctxdir/ctxdir v0.0.0
+	github.com/ctxdir/ctxdir v0.1.0
 	github.com/google/uuid v1.6.0
 	github.com/mattn/go-sqlite3 v1.14.32
 	trpc.group/trpc-go/trpc-agent-go v1.11.2

@@ -1,0 +1,42 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/contrib/adkv2"
+	"github.com/ctxdir/ctxdir/contrib/adkv2/adkmemory"
+	"google.golang.org/adk/v2/agent"
+	"google.golang.org/adk/v2/cmd/launcher"
+	"google.golang.org/adk/v2/runner"
+	"google.golang.org/adk/v2/session"
+)
+
+func quickStart(a agent.Agent) *launcher.Config {
+	//README 2
+	return config
+}
+
+func withArtifacts(a agent.Agent) *runner.Runner {
+	//README 3
+	fmt.Println(err)
+	return r
+}
+
+func fork(ctx context.Context, store *ctxdir.Store, id string, b agent.Agent) *runner.Runner {
+	//README 4
+	fmt.Println(err)
+	return other
+}
+
+func memory(store *ctxdir.Store) runner.Config {
+	return runner.Config{
+		//README 5
+	}
+}
+
+func main() {
+	fmt.Println(quickStart(nil), withArtifacts(nil), fork(context.Background(), nil, "", nil), memory(nil))
+}

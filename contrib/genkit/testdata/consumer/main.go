@@ -1,0 +1,19 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"log"
+
+	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/contrib/genkit"
+	"github.com/firebase/genkit/go/core/x/session"
+)
+
+type State struct{ N int }
+
+func main() {
+	ctx, next := context.Background(), State{}
+	//README 1
+	fmt.Println(err)
+}
