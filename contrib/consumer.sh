@@ -31,7 +31,7 @@ GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/repo.git.insteadOf" GIT_CO
 
 # What the machine has of other modules need not travel again.
 export GOPROXY="file://$work/fetched/cache/download,file://$cached,$proxy" GOMODCACHE=$work/modules
-for consumer in "$root"/contrib/*/testdata/consumer/main.go; do
+for consumer in "$root"/contrib/*/testdata/consumer/consumer.go; do
   adapter=${consumer%/testdata/*}
   name=${adapter##*/}
   mkdir "$work/$name"
@@ -39,8 +39,8 @@ for consumer in "$root"/contrib/*/testdata/consumer/main.go; do
     BEGIN { while ((getline line < readme) > 0) { if (line == "```") go = 0; if (go) block[n] = block[n] line "\n"; if (line == "```go") { go = 1; n++ } } }
     /^[[:space:]]*\/\/README [0-9]+$/ { used[$2]; printf "%s", block[$2]; next } { print }
     END { for (i = 1; i <= n; i++) if (!(i in used) && block[i] !~ /^import /) { print "block " i " of " readme " is not used" > "/dev/stderr"; exit 1 } }
-  ' "$consumer" >"$work/$name/main.go"
-  (cd "$work/$name" && go mod init example.com/consumer && go get "$path/contrib/$name@$version" && go build -mod=mod -o consumer .) >"$work/out" 2>&1 ||
+  ' "$consumer" >"$work/$name/consumer.go"
+  (cd "$work/$name" && go mod init example.com/consumer && go get "$path/contrib/$name@$version" && go build -mod=mod .) >"$work/out" 2>&1 ||
     { cat "$work/out"; exit 1; }
   grep -q "replace" "$work/$name/go.mod" && exit 1
   echo "$name: its README's examples build with $version"

@@ -35,11 +35,30 @@ func Example() {
 	if err := sessions.AppendEvent(ctx, made.Session, event); err != nil {
 		log.Fatal(err)
 	}
-	got, err := sessions.Get(ctx, &session.GetRequest{AppName: "app", UserID: "ada", SessionID: made.Session.ID()})
-	if err != nil {
+	// Two runners go on from here, each its own way.
+	if err := sessions.Fork(ctx, made.Session, "left"); err != nil {
 		log.Fatal(err)
 	}
-	language, err := got.Session.State().Get("user:language")
-	fmt.Println(got.Session.Events().At(0).Content.Parts[0].Text, language, err)
-	// Output: Which way? en <nil>
+	answer := func(s *adk.SessionService, text string) string {
+		at := &session.GetRequest{AppName: "app", UserID: "ada", SessionID: made.Session.ID()}
+		got, err := s.Get(ctx, at)
+		if err != nil {
+			log.Fatal(err)
+		}
+		event := session.NewEventWithContext(ctx, "invocation")
+		event.Author, event.Content = "guide", genai.NewContentFromText(text, "model")
+		if err := s.AppendEvent(ctx, got.Session, event); err != nil {
+			log.Fatal(err)
+		}
+		if got, err = s.Get(ctx, at); err != nil {
+			log.Fatal(err)
+		}
+		all, last := got.Session.Events(), got.Session.Events().Len()-1
+		return fmt.Sprint(all.At(0).Content.Parts[0].Text, " ", all.At(last).Content.Parts[0].Text)
+	}
+	fmt.Println(answer(sessions, "To the right."))
+	fmt.Println(answer(sessions.OnBranch("left"), "To the left."))
+	// Output:
+	// Which way? To the right.
+	// Which way? To the left.
 }

@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"fmt"
@@ -11,9 +11,7 @@ import (
 	"trpc.group/trpc-go/trpc-agent-go/runner"
 )
 
-func example(agent agent.Agent, compiled *graph.Graph) {
+func Example(agent agent.Agent, compiled *graph.Graph) {
 	//README 1
 	fmt.Println(r, executor, err)
 }
-
-func main() { example(nil, nil) }

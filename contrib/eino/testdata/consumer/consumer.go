@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/ctxdir/ctxdir/contrib/eino"
 )
 
-func main() {
+func Example() {
 	ctx, graph, input := context.Background(), compose.NewGraph[string, string](), ""
 	//README 1
 	fmt.Println(out, err)

@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"fmt"
@@ -11,7 +11,7 @@ import (
 	"github.com/tmc/langchaingo/memory"
 )
 
-func main() {
+func Example() {
 	var llm llms.Model
 	//README 1
 	fmt.Println(chain)

@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/ctxdir/ctxdir/contrib/a2a"
 )
 
-func main() {
+func Example() {
 	var executor a2asrv.AgentExecutor
 	//README 1
 	fmt.Println(handler)

@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 type State struct{ N int }
 
-func main() {
+func Example() {
 	ctx, next := context.Background(), State{}
 	//README 1
 	fmt.Println(err)

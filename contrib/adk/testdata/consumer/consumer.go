@@ -1,4 +1,4 @@
-package main
+package consumer
 
 import (
 	"context"
@@ -14,29 +14,25 @@ import (
 	"google.golang.org/adk/session"
 )
 
-func quickStart(a agent.Agent) *launcher.Config {
+func QuickStart(a agent.Agent) *launcher.Config {
 	//README 2
 	return config
 }
 
-func withArtifacts(a agent.Agent) *runner.Runner {
+func WithArtifacts(a agent.Agent) *runner.Runner {
 	//README 3
 	fmt.Println(err)
 	return r
 }
 
-func fork(ctx context.Context, store *ctxdir.Store, id string, b agent.Agent) *runner.Runner {
+func Fork(ctx context.Context, store *ctxdir.Store, id string, b agent.Agent) *runner.Runner {
 	//README 4
 	fmt.Println(err)
 	return other
 }
 
-func memory(store *ctxdir.Store) runner.Config {
+func Memory(store *ctxdir.Store) runner.Config {
 	return runner.Config{
 		//README 5
 	}
-}
-
-func main() {
-	fmt.Println(quickStart(nil), withArtifacts(nil), fork(context.Background(), nil, "", nil), memory(nil))
 }
