@@ -4,6 +4,8 @@ package meter
 
 import (
 	"context"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/google/uuid"
@@ -29,4 +31,33 @@ type Log interface {
 	Add(ctx context.Context, user uuid.UUID, rows []Row) error
 	// List returns the rows of a user in the order in which they were added.
 	List(ctx context.Context, user uuid.UUID) ([]Row, error)
+}
+
+// Day is what a user asked on one day, in UTC.
+type Day struct {
+	Date     string `json:"date"` // such as 2027-03-14
+	Requests int64  `json:"requests"`
+	Prompt   int64  `json:"prompt_tokens"`
+	Answers  int64  `json:"completion_tokens"`
+}
+
+// Days adds rows up by day, in ascending order.
+func Days(rows []Row) []Day {
+	byDate := map[string]*Day{}
+	for _, r := range rows {
+		date := r.At.UTC().Format(time.DateOnly)
+		if byDate[date] == nil {
+			byDate[date] = &Day{Date: date}
+		}
+		if d := byDate[date]; r.Role == "user" {
+			d.Requests, d.Prompt = d.Requests+1, d.Prompt+r.Tokens
+		} else {
+			d.Answers += r.Tokens
+		}
+	}
+	var all []Day
+	for _, date := range slices.Sorted(maps.Keys(byDate)) {
+		all = append(all, *byDate[date])
+	}
+	return all
 }

@@ -61,6 +61,8 @@ func TestUsersCommand(t *testing.T) {
 		{"user uninvite x", 2, "^$", `"x" is not the id of an invitation`},
 		{"user uninvite 00000000-0000-4000-8000-000000000000", 1, "^$", "not found"},
 		{"user erase bob", 0, "^Erased bob", ""},
+		{"user usage bob", 1, "^$", `user "bob": not found`},
+		{"user usage ada", 0, "^DAY +REQUESTS +PROMPT TOKENS +ANSWER TOKENS\n$", ""},
 		{"user revoke ada 0", 1, "^$", `token "0" of user "ada": not found`},
 		{"user rm ada", 0, "^Removed ada. Undo with: ctxserver user restore ada\n$", ""},
 		{"user ls --removed", 0, `ada   \d{4}-\d\d-\d\d  2`, ""},

@@ -43,7 +43,7 @@ func (a *app) userCmd() *cobra.Command {
 	cmd := &cobra.Command{Use: "user", Short: "Add, list and remove users, and make their tokens"}
 	cmd.AddCommand(a.userAddCmd(), a.userLsCmd(), a.userRmCmd(), a.userRestoreCmd(), a.userTokenCmd(), a.userTokensCmd(), a.userRevokeCmd(),
 		a.userQuotaCmd(), a.userEraseCmd(), a.userInviteCmd(), a.userInvitesCmd(), a.userUninviteCmd(),
-		a.userShareCmd(), a.userUnshareCmd(), a.userSharesCmd())
+		a.userShareCmd(), a.userUnshareCmd(), a.userSharesCmd(), a.userUsageCmd())
 	return cmd
 }
 
