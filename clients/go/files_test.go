@@ -80,6 +80,9 @@ func (k *kit) files(id string) {
 // blob reads a payload by its hash alone.
 func (k *kit) blob() {
 	k.Helper()
+	if k.store == nil {
+		return
+	}
 	ctx := k.Context()
 	c, err := k.store.Create(ctx, ctxdir.Metadata{})
 	if err != nil {
