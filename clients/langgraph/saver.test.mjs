@@ -72,12 +72,12 @@ test("a graph goes on after the server was killed", async () => {
   assert.deepEqual(messages.map((m) => m.getType()), ["human", "ai", "tool", "ai", "tool", "ai", "tool", "ai"]);
   const states = await collect(graph.getStateHistory(config));
   assert.deepEqual(states.map((s) => s.values.messages?.length ?? 0), [8, 7, 6, 5, 4, 3, 2, 1, 0]);
-  const early = await graph.invoke(null, states[4].config); // again from four messages on
-  assert.deepEqual(early.messages.slice(0, 4), messages.slice(0, 4));
-  assert.equal((await collect(saver.list(config))).length, 9 + 5); // LangGraph stores a checkpoint of the fork, too
   const texts = (await collect(await client().request("get", records, { path: { context: "langgraph/killed", branch: "main" } })))
     .map((line) => JSON.stringify(line.message));
   for (const { content } of messages) assert.equal(texts.filter((text) => text.includes(content)).length, 1, "a message is stored once");
+  const early = await graph.invoke(null, states[4].config); // again from four messages on
+  assert.deepEqual(early.messages.slice(0, 4), messages.slice(0, 4));
+  assert.equal((await collect(saver.list(config))).length, 9 + 5); // LangGraph stores a checkpoint of the fork, too
 });
 
 const records = "/v1/contexts/{context}/branches/{branch}/messages";
