@@ -70,7 +70,8 @@ export class CtxdirSaver extends BaseCheckpointSaver {
     if (thread === undefined) throw new Error(`put: "configurable" has no "thread_id"`);
     const copy = copyCheckpoint(checkpoint);
     const channels = Object.keys(newVersions).filter((channel) => Object.hasOwn(copy.channel_values, channel));
-    const [written, ...typed] = await Promise.all([metadata, ...channels.map((c) => copy.channel_values[c])].map((v) => this.serde.dumpsTyped(v)));
+    const all = [metadata, ...channels.map((c) => copy.channel_values[c])];
+    const [written, ...typed] = await Promise.all(all.map((v) => this.serde.dumpsTyped(v)));
     const values = Object.fromEntries(channels.map((c, i) => [c, typed[i]]));
     const course = await this.#append(thread, ns, (c) => c.checkpoint(parent, copy, written, newVersions, values));
     course.keep(parent, checkpoint.id, values);
@@ -240,7 +241,8 @@ export class CtxdirSaver extends BaseCheckpointSaver {
     const c = course.checkpoints.get(id);
     const loaded = await Promise.all(Object.entries(c.values).map(async ([channel, node]) => [channel, await load(this.serde, node)]));
     const checkpoint = {
-      v: c.v, id, ts: c.ts, channel_values: Object.fromEntries(loaded), channel_versions: { ...c.versions }, versions_seen: structuredClone(c.seen),
+      v: c.v, id, ts: c.ts, channel_values: Object.fromEntries(loaded),
+      channel_versions: { ...c.versions }, versions_seen: structuredClone(c.seen),
     };
     const writesOf = (of, only) => Promise.all(course.writes(of).filter((w) => !only || w.channel === only)
       .map(async (w) => [w.task, w.channel, await load(this.serde, w.node)]));

@@ -40,7 +40,8 @@ test("LangGraph's suite passes", async (t) => {
     if (status !== "passed") await t.test(fullName, () => assert.fail(`${status}: ${failureMessages}`));
   }
   const { version } = require("@langchain/langgraph-checkpoint-validation/package.json");
-  t.diagnostic(`pass ${cases.filter((c) => c.status === "passed").length} of ${cases.length} of @langchain/langgraph-checkpoint-validation ${version}`);
+  const passed = cases.filter((c) => c.status === "passed").length;
+  t.diagnostic(`pass ${passed} of ${cases.length} of @langchain/langgraph-checkpoint-validation ${version}`);
   assert.ok(cases.length > 700, `${cases.length} cases`);
 });
 
@@ -52,7 +53,9 @@ function agent(n, checkpointer) {
     .addNode("model", ({ messages: { length } }) => ({
       messages: [new AIMessage({ content: long(length), tool_calls: [{ id: `call-${length}`, name: "look", args: {} }] })],
     }))
-    .addNode("tools", ({ messages: { length } }) => ({ messages: [new ToolMessage({ content: long(length), tool_call_id: `call-${length - 1}` })] }))
+    .addNode("tools", ({ messages: { length } }) => ({
+      messages: [new ToolMessage({ content: long(length), tool_call_id: `call-${length - 1}` })],
+    }))
     .addEdge(START, "model")
     .addConditionalEdges("model", ({ messages }) => (messages.length < n ? "tools" : "__end__"))
     .addConditionalEdges("tools", ({ messages }) => (messages.length < n ? "model" : "__end__"))
@@ -155,7 +158,8 @@ test("two savers that take turns return what each stored", async () => {
   const pick = (list) => list[random(list.length)];
   const long = () => `${random(9)} `.repeat(60);
   const values = [
-    () => random(5), () => long(), () => null, () => undefined, () => new Map([["a", [random(9)]]]), () => new Set([1]), () => new Uint8Array([random(9)]),
+    () => random(5), () => long(), () => null, () => undefined, () => new Map([["a", [random(9)]]]), () => new Set([1]),
+    () => new Uint8Array([random(9)]),
     () => ({ "ctxdir:same": ["x"] }), () => ({ list: [{ text: long() }, [long()]] }), () => [], () => [random(3)], () => [1, random(3)],
     () => [{ role: "user", content: long() }], () => new AIMessage({ content: long(), id: pick([undefined, "1", "2"]) }),
   ];
