@@ -1,6 +1,6 @@
 // The sessions of the Claude Agent SDK in a store of ctxdir: see README.md.
 import { createHash } from "node:crypto";
-import { Client, Problem } from "@ctxdir/client";
+import { Client, orMissing } from "@ctxdir/client";
 
 const tool = "claude-code";
 const branches = "/v1/contexts/{context}/branches";
@@ -17,15 +17,6 @@ const bookkeeping = new Set([
 const isUUID = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const externalID = ({ projectKey, sessionId }) => `claude/${encodeURIComponent(projectKey)}/${encodeURIComponent(sessionId)}`;
 const branchOf = ({ subpath }) => subpath || "main";
-
-async function orMissing(promise) {
-  try {
-    return await promise;
-  } catch (e) {
-    if (e instanceof Problem && e.code === "not_found") return undefined;
-    throw e;
-  }
-}
 
 /** The id of the message of an entry, by which a repetition is known; undefined if the entry has none. */
 function idOf({ uuid }, subpath = "", text = "") {
@@ -130,20 +121,13 @@ export class CtxdirSessionStore {
     return this.#client.request(...request);
   }
 
-  /** Make changes one commit. If the branch does not exist yet, it is one of them. */
+  /** Make changes one commit. */
   async #commit(context, branch, changes) {
-    const commit = (all) => this.#request("post", "/v1/contexts/{context}/commit", { path: { context }, body: { changes: all } });
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await commit(changes);
-      } catch (e) {
-        if (e.code !== "not_found" || e.branch === undefined || attempt === 3) throw e;
-      }
-      try {
-        return await commit([{ op: "new_branch", branch }, ...changes]);
-      } catch (e) {
-        if (e.code !== "exists") throw e; // another process was faster
-      }
-    }
+    const commit = () => this.#request("post", "/v1/contexts/{context}/commit", { path: { context }, body: { changes } });
+    return commit().catch(async (e) => {
+      if (e.code !== "not_found" || e.branch === undefined) throw e;
+      await this.#client.ensureBranch(context, branch);
+      return commit();
+    });
   }
 }

@@ -58,8 +58,13 @@ export class Client {
   request<M extends Method, P extends PathWith<M>>(
     method: M, path: P, ...request: {} extends Request<paths[P][M]> ? [Request<paths[P][M]>?] : [Request<paths[P][M]>]
   ): Promise<Answer<paths[P][M]>>;
+  /** Make an empty branch, unless the context has it. */
+  ensureBranch(context: string, name: string): Promise<void>;
   follow(context: string, options?: { after?: number; signal?: AbortSignal }): AsyncGenerator<Event, never, undefined>;
 }
+
+/** What a request resolves to, or undefined if the server does not find what it names. */
+export function orMissing<T>(request: Promise<T>): Promise<T | undefined>;
 
 /** An error that the server reported: a problem document of RFC 9457. `code` is for programs. */
 export class Problem extends Error implements Partial<Schemas["Problem"]> {

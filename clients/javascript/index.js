@@ -9,6 +9,16 @@ export class Problem extends Error {
   }
 }
 
+/** What a request resolves to, or undefined if the server does not find what it names. */
+export async function orMissing(request) {
+  try {
+    return await request;
+  } catch (e) {
+    if (e instanceof Problem && e.code === "not_found") return undefined;
+    throw e;
+  }
+}
+
 /** The code with which the server ends the events of a removed context. */
 const closeRemoved = 4002;
 
@@ -43,6 +53,13 @@ export class Client {
     if (media === "application/x-ndjson") return linesOf(response);
     if (response.status === 204) return undefined;
     return response;
+  }
+
+  /** Make an empty branch, unless the context has it. */
+  async ensureBranch(context, name) {
+    await this.request("post", "/v1/contexts/{context}/branches", { path: { context }, body: { name, empty: true } }).catch((e) => {
+      if (e.code !== "exists") throw e;
+    });
   }
 
   #address(path, names = {}, query = {}) {

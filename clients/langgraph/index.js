@@ -1,7 +1,7 @@
 // The checkpoints of LangGraph.js in a store of ctxdir: see README.md.
 import { randomUUID } from "node:crypto";
 import { BaseCheckpointSaver, TASKS, copyCheckpoint, getCheckpointId, maxChannelVersion } from "@langchain/langgraph-checkpoint";
-import { Client, Problem } from "@ctxdir/client";
+import { Client, Problem, orMissing } from "@ctxdir/client";
 import { Course, load } from "./delta.js";
 
 const kind = "langgraph";
@@ -13,15 +13,6 @@ const escape = (s) => s.replace(/[^a-z0-9_.:|-]/g, (c) =>
 const unescape = (s) => s.replace(/!~([0-9a-f]{4})|!([a-z])/g, (_, code, c) => c?.toUpperCase() ?? String.fromCharCode(parseInt(code, 16)));
 
 const configOf = (thread_id, checkpoint_ns, checkpoint_id) => ({ configurable: { thread_id, checkpoint_ns, checkpoint_id } });
-
-async function orMissing(promise) {
-  try {
-    return await promise;
-  } catch (e) {
-    if (e instanceof Problem && e.code === "not_found") return undefined;
-    throw e;
-  }
-}
 
 /** A thread is a context, a namespace of it is a branch. A copy of a thread is a fork of its branches, in the same context. */
 export class CtxdirSaver extends BaseCheckpointSaver {
@@ -220,20 +211,11 @@ export class CtxdirSaver extends BaseCheckpointSaver {
         } catch (e) {
           if (!(e instanceof Problem) || attempt === 20) throw e;
           if (e.code === "position") await this.#read(thread, ns); // another process appended
-          else if (e.code === "not_found") await this.#begin(thread, path, e);
-          else throw e;
+          else if (e.code !== "not_found") throw e;
+          else if (this.#courses.delete(key), e.branch !== undefined) await this.#client.ensureBranch(context, path.branch);
+          else this.#places.delete(thread); // another process deleted it
         }
       }
-    });
-  }
-
-  /** Make the branch of a namespace, unless the whole context is gone: then it is created again. */
-  async #begin(thread, { context, branch }, missing) {
-    this.#courses.delete(`${context} ${branch}`);
-    if (missing.branch === undefined) return void this.#places.delete(thread);
-    const body = { changes: [{ op: "new_branch", branch }] };
-    await this.#request("post", "/v1/contexts/{context}/commit", { path: { context }, body }).catch((e) => {
-      if (e.code !== "exists") throw e;
     });
   }
 

@@ -206,6 +206,28 @@ test("two savers that take turns return what each stored", async () => {
   }
 });
 
+test("savers that store at once lose nothing", async () => {
+  const savers = Array.from({ length: 3 }, () => saverOf({ app: "at once" }));
+  const ids = await Promise.all(savers.map(async (saver) => {
+    const own = [];
+    for (let n = 0, config = configOf("t", "ns"); n < 8; n++) {
+      config = await saver.put(config, checkpointOf({ list: Array.from({ length: n }, (_, i) => i) }, { list: n }), metadata, { list: n });
+      await saver.putWrites(config, [["list", n]], `task ${n}`);
+      own.push(config.configurable.checkpoint_id);
+    }
+    return own;
+  }));
+  const found = new Map((await collect(saverOf({ app: "at once" }).list(configOf("t", "ns")))).map((c) => [c.checkpoint.id, c]));
+  assert.equal(found.size, 24);
+  for (const own of ids) {
+    own.forEach((id, n) => {
+      assert.deepEqual(found.get(id).checkpoint.channel_values.list, Array.from({ length: n }, (_, i) => i));
+      assert.deepEqual(found.get(id).pendingWrites, [[`task ${n}`, "list", n]]);
+      assert.equal(found.get(id).parentConfig?.configurable.checkpoint_id, own[n - 1]);
+    });
+  }
+});
+
 /** A value as it compares: messages by what they say. */
 function structured(v) {
   if (typeof v?.getType === "function") return { type: v.getType(), id: v.id, content: v.content };
