@@ -12,7 +12,6 @@ import { Annotation, START, StateGraph, messagesStateReducer } from "@langchain/
 import { Client } from "@ctxdir/client";
 import { CtxdirSaver } from "@ctxdir/langgraph";
 import { ctxtool, serve } from "../javascript/serve.mjs";
-import { bytesOf, walk } from "./cost.mjs";
 
 const require = createRequire(import.meta.url);
 let server;
@@ -85,22 +84,6 @@ test("a graph goes on after the server was killed", async () => {
 
 const records = "/v1/contexts/{context}/branches/{branch}/messages";
 const client = () => new Client(server);
-
-test("a thread of a thousand steps costs at most half more than its messages", async () => {
-  // The bytes do not depend on the serializer, and LangGraph's own takes most of the time.
-  const plain = { dumpsTyped: async (v) => ["json", Buffer.from(JSON.stringify(v))], loadsTyped: async (_, text) => JSON.parse(text) };
-  const [threads, messages] = [await serve(), await serve()];
-  const all = await walk(new CtxdirSaver(threads, plain), "walk", 1000, 1000);
-  const read = await new CtxdirSaver(threads, plain).getTuple(configOf("walk"));
-  assert.deepEqual(read.checkpoint.channel_values.messages, all);
-  const { id: context } = await new Client(messages).request("post", "/v1/contexts", { body: {} });
-  await collect(await new Client(messages).request("post", records, { path: { context, branch: "main" }, lines: all }));
-  const sizes = [await bytesOf(threads.store), await bytesOf(messages.store)];
-  await Promise.all([threads.close(), messages.close()]);
-  const bytes = all.reduce((sum, m) => sum + JSON.stringify(m).length, 0);
-  assert.ok(sizes[0].all <= 1.5 * sizes[1].all, `${sizes[0].all} bytes of files, ${sizes[1].all} for the messages alone`);
-  assert.ok(sizes[0].lasting <= 1.5 * bytes, `${sizes[0].lasting} bytes in logs and segments, for messages of ${bytes}`);
-});
 
 test("a copy is a fork", async () => {
   const saver = saverOf({ app: "copies" });
