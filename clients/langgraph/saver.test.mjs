@@ -113,8 +113,14 @@ test("a copy is a fork", async () => {
   for (const thread of ["One", "Two", "three"]) await saver.deleteThread(thread);
   await saver.deleteThread("three");
   assert.deepEqual(await threads(), new Set());
-  await graph.invoke(question(), configOf("One"));
-  assert.deepEqual(await threads(), new Set(["One"]));
+  const other = saverOf({ app: "copies" });
+  for (const s of [other, saver, other]) { // each deletes what the one before knows of
+    await agent(4, s).invoke(question(), configOf("One"));
+    assert.equal((await ids(s, "One")).length, one.length);
+    assert.deepEqual(await threads(), new Set(["One"]));
+    await (s === other ? saver : other).deleteThread("One");
+    assert.equal(await s.getTuple(configOf("One")), undefined);
+  }
 });
 
 test("threads and namespaces have any names", async () => {
