@@ -47,6 +47,8 @@ type Options struct {
 	MCP http.Handler
 	// Exchange serves /v1/exchange; nil if there is none.
 	Exchange Exchange
+	// Files has the files of the store, for GET /v1/disk; nil if they are those of its folder.
+	Files fs.FS
 	// Page has the files of the page that people see; nil for none. Package web has one.
 	Page fs.FS
 	// Log receives a line for each request that failed in the server, without ids, names or texts; may be nil.

@@ -61,7 +61,7 @@ func (x *Server) getDisk(w http.ResponseWriter, r *http.Request) error {
 	if err := parametersOf(r).done(); err != nil {
 		return err
 	}
-	whole, err := disk.Whole(r.Context(), x.store.of(r).s)
+	whole, err := disk.Whole(r.Context(), x.store.of(r).s, x.o.Files)
 	if err != nil {
 		return err
 	}

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"sync/atomic"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/knobs"
+	"github.com/ctxdir/ctxdir/internal/vfs"
 	"github.com/ctxdir/ctxdir/server/internal/schema"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
@@ -150,6 +152,9 @@ func (s inDatabase) Alive() error          { return s.files.Alive() }
 
 // Look implements [Store].
 func (s inDatabase) Look(ctx context.Context) error { return s.files.Look(ctx) }
+
+// Files returns the files of the store, which are in no folder.
+func (s inDatabase) Files() fs.FS { return vfs.IO(s.files) }
 
 func (s inDatabase) Size() (int64, error) { return s.files.Size() }
 func (s inDatabase) Close() error         { return errors.Join(s.Store.Close(), s.files.Close()) }

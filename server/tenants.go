@@ -2,6 +2,7 @@ package server
 
 import (
 	"context"
+	"io/fs"
 	"net/http"
 	"sync"
 	"time"
@@ -74,6 +75,9 @@ func (x *Server) tenant(ctx context.Context, user uuid.UUID) (t *tenant, isNew b
 	x.closeIdle(most)
 	// Others wait for the store, so that it opens even if this client leaves.
 	t.store, t.err = x.stores.Open(context.WithoutCancel(ctx), user)
+	if s, has := t.store.(interface{ Files() fs.FS }); has {
+		t.options.Files = s.Files()
+	}
 	close(t.opened)
 	if t.err != nil {
 		x.release(t)

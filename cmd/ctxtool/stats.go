@@ -148,7 +148,7 @@ func (c *conversations) finish() {
 
 // measure finds the figures about the store.
 func (r *statsRun) measure(ctx context.Context, s *ctxdir.Store, all []ctxdir.Summary) error {
-	whole, err := disk.Whole(ctx, s)
+	whole, err := disk.Whole(ctx, s, nil)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"io"
 	"io/fs"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -41,8 +40,8 @@ const (
 var Kinds = []string{Messages, Logs, Segments, Blobs, Trash, Derived, Other}
 
 // kindOf is the kind of a file, by its path in a context's folder.
-func kindOf(path string) string {
-	first, _, _ := strings.Cut(filepath.ToSlash(path), "/")
+func kindOf(name string) string {
+	first, _, _ := strings.Cut(name, "/")
 	switch {
 	case strings.HasPrefix(first, "log-"):
 		return Logs
@@ -53,19 +52,16 @@ func kindOf(path string) string {
 }
 
 // folderUse is what the files below a folder take, by kind. Files that disappear meanwhile do not count.
-func folderUse(ctx context.Context, dir string) (map[string]Use, error) {
+func folderUse(ctx context.Context, files fs.FS, dir string) (map[string]Use, error) {
 	use := map[string]Use{}
-	err := filepath.WalkDir(dir, func(path string, d fs.DirEntry, err error) error {
+	err := fs.WalkDir(files, dir, func(name string, d fs.DirEntry, err error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if err != nil || path == dir {
+		if err != nil || name == dir {
 			return nil //nolint:nilerr // it disappeared, or check reports it
 		}
-		rel, err := filepath.Rel(dir, path)
-		if err != nil {
-			return err
-		}
+		rel := strings.TrimPrefix(name, dir+"/")
 		if d.IsDir() {
 			if _, err := uuid.Parse(rel); err == nil {
 				return fs.SkipDir // a context in the folder of a store
@@ -89,31 +85,30 @@ func folderUse(ctx context.Context, dir string) (map[string]Use, error) {
 
 // Report collects what the files of a store take.
 type Report struct {
-	root string
-	use  map[string]Use // by kind
-	dirs []string       // of the contexts
+	files fs.FS
+	use   map[string]Use // by kind
+	dirs  []string       // of the contexts
 }
 
-// NewReport returns an empty report on a store.
-func NewReport(root string) *Report {
-	return &Report{root: root, use: map[string]Use{}}
-}
+// NewReport returns an empty report on the store in a folder.
+func NewReport(root string) *Report { return newReport(os.DirFS(root)) }
+
+func newReport(files fs.FS) *Report { return &Report{files: files, use: map[string]Use{}} }
 
 // Context adds a context, and returns the room that it takes.
 func (d *Report) Context(ctx context.Context, id uuid.UUID) (disk int64, err error) {
-	dir := filepath.Join(d.root, id.String())
-	d.dirs = append(d.dirs, dir)
-	return d.add(ctx, dir)
+	d.dirs = append(d.dirs, id.String())
+	return d.add(ctx, id.String())
 }
 
 // Store adds the files of the store that belong to no context.
 func (d *Report) Store(ctx context.Context) error {
-	_, err := d.add(ctx, d.root)
+	_, err := d.add(ctx, ".")
 	return err
 }
 
 func (d *Report) add(ctx context.Context, dir string) (disk int64, err error) {
-	use, err := folderUse(ctx, dir)
+	use, err := folderUse(ctx, d.files, dir)
 	for kind, u := range use {
 		sum := d.use[kind]
 		sum.add(u)
@@ -136,15 +131,18 @@ func (d *Report) Freed(ctx context.Context) int64 {
 	if d.use[Messages].Files == 0 {
 		return 0
 	}
-	return d.use[Messages].Disk + int64((1-compressedShare(ctx, d.dirs))*float64(d.use[Segments].Bytes))
+	return d.use[Messages].Disk + int64((1-compressedShare(ctx, d.files, d.dirs))*float64(d.use[Segments].Bytes))
 }
 
 // OfKind is what the files of a kind take.
 func (d *Report) OfKind(kind string) Use { return d.use[kind] }
 
-// Whole reports on everything in a store.
-func Whole(ctx context.Context, s *ctxdir.Store) (*Report, error) {
-	d := NewReport(s.Info().Path)
+// Whole reports on everything in a store. Its files are those of its folder, or else files.
+func Whole(ctx context.Context, s *ctxdir.Store, files fs.FS) (*Report, error) {
+	if files == nil {
+		files = os.DirFS(s.Info().Path)
+	}
+	d := newReport(files)
 	for id, err := range s.IDs() {
 		if err == nil {
 			_, err = d.Context(ctx, id)
@@ -164,15 +162,15 @@ const (
 
 // compressedShare estimates the size of segments after an archive, as a share of their size: it compresses some bytes of
 // them. Those of an archived context are compressed already.
-func compressedShare(ctx context.Context, dirs []string) float64 {
+func compressedShare(ctx context.Context, files fs.FS, dirs []string) float64 {
 	var sample []byte
 	for _, dir := range dirs {
-		_ = filepath.WalkDir(filepath.Join(dir, Segments), func(path string, d fs.DirEntry, err error) error {
+		_ = fs.WalkDir(files, dir+"/"+Segments, func(name string, d fs.DirEntry, err error) error {
 			if err != nil || ctx.Err() != nil || len(sample) >= sampleBytes {
 				return fs.SkipAll
 			}
 			if d.Type().IsRegular() {
-				sample = append(sample, beginning(path, samplePieces)...)
+				sample = append(sample, beginning(files, name, samplePieces)...)
 			}
 			return nil
 		})
@@ -188,8 +186,8 @@ func compressedShare(ctx context.Context, dirs []string) float64 {
 }
 
 // beginning returns the first n bytes of a file, or fewer.
-func beginning(path string, n int64) []byte {
-	f, err := os.Open(path)
+func beginning(files fs.FS, name string, n int64) []byte {
+	f, err := files.Open(name)
 	if err != nil {
 		return nil
 	}
