@@ -1,6 +1,10 @@
 package assemble
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/google/uuid"
+)
 
 // fit takes passages until the budget is full, and drops items until the text is within it.
 func (b *builder) fit() (*Assembly, error) {
@@ -62,8 +66,14 @@ func (b *builder) choosePassages(room int) ([]Item, error) {
 // choose takes passages from the pool, best first, that fit into the room, and returns the rest, too.
 func (b *builder) choose(room int) (chosen, rest []Item) {
 	failed := 0
+	taken := map[uuid.UUID]int{} // bytes of each message
 	for i := range b.pool {
 		it := &b.pool[i]
+		if n := taken[it.ID] + len(it.Text); n > b.r.PerText && n > len(it.Text) && b.r.PerText > 0 {
+			it.reason = "enough of the message"
+			rest = append(rest, *it)
+			continue
+		}
 		if it.reason = "ranked lower"; failed >= tries || room <= 0 {
 			rest = append(rest, *it)
 			continue
@@ -77,6 +87,7 @@ func (b *builder) choose(room int) (chosen, rest []Item) {
 			continue
 		}
 		room -= it.Tokens
+		taken[it.ID] += len(it.Text)
 		chosen = append(chosen, *it)
 	}
 	return chosen, rest

@@ -25,6 +25,8 @@ type Request struct {
 	Query     string      // plain language; without it, there are no passages
 	MaxTokens int         // of Text; 0 for the setting of the store, or [ctxdir.DefaultMaxTokens]
 	All       bool        // passages of every context of the store
+	Speech    bool        // no passages of thoughts, of calls of tools, and of what tools answer
+	PerText   int         // of the passages of one message, in bytes, about; 0 for no bound
 	Pinned    []uuid.UUID
 	Root      string // of the workspace, for the lines to which messages refer; empty to leave them out
 	Format    Format

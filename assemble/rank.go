@@ -30,7 +30,7 @@ type candidate struct {
 
 // rank asks the index for the messages that have terms of the query.
 func (b *builder) rank() (err error) {
-	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Limit: maxRanked}
+	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Speech: b.r.Speech, Limit: maxRanked}
 	q.Contexts, q.Except = b.r.Contexts, b.r.Except
 	if b.isOne() {
 		q.Contexts = []uuid.UUID{b.r.Context}
@@ -194,6 +194,9 @@ func (b *builder) cutMessage(t *candidateText, branch string, weights map[string
 	var all []string
 	prose := map[int]bool{}
 	for _, s := range t.sections {
+		if s.work && b.r.Speech {
+			continue
+		}
 		for _, p := range passages(s.text) {
 			prose[len(all)] = s.prose
 			all = append(all, p)

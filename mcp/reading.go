@@ -19,6 +19,7 @@ import (
 type recallArgs struct {
 	Question  string `json:"question" jsonschema:"what to find out, as a whole question with the names and words that matter"`
 	All       bool   `json:"all,omitempty" jsonschema:"look at every project, not only at the current one"`
+	Tools     bool   `json:"tools,omitempty" jsonschema:"also what models thought, called and got from tools: for output and code"`
 	MaxTokens int    `json:"max_tokens,omitempty" jsonschema:"size of the answer, 4000 by default"`
 }
 
@@ -77,6 +78,7 @@ func (l *library) recall(ctx context.Context, r *sdk.CallToolRequest, args recal
 	a := newAnswer(args.MaxTokens)
 	built, err := assemble.Build(ctx, l.store, assemble.Request{
 		Query: args.Question, MaxTokens: a.left - a.left/8, All: true, Contexts: sc.contexts, Except: sc.except, Index: x,
+		Speech: !args.Tools, PerText: maxMessage - maxMessage/20, // with the marks of gaps no more than maxMessage
 	})
 	if err != nil {
 		return nil, nil, err
@@ -99,7 +101,7 @@ func (l *library) recall(ctx context.Context, r *sdk.CallToolRequest, args recal
 		a.add(&q)
 	}
 	if found == 0 {
-		a.line("\nNothing was found. Ask with other words, or use search.\n")
+		a.line("\nNothing was found. Ask with other words, with tools=true or all=true, or use search.\n")
 	}
 	return a.end(int64(found), ""), nil, nil
 }

@@ -112,7 +112,7 @@ func (s *searching) best(ctx context.Context, tx *sql.Tx, scope string, paths ma
 // order costs more.
 func (s *searching) most() []int {
 	q := s.q
-	filtered := len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || !q.Since.IsZero() || !q.Until.IsZero()
+	filtered := s.speech || len(q.Roles)+len(q.Types)+len(q.Labels) > 0 || len(q.Contexts) > maxScope || !q.Since.IsZero() || !q.Until.IsZero()
 	if q.Limit == 0 || filtered || q.Branch+q.Kind+q.Project+q.Path+q.Cursor != "" {
 		return []int{-1}
 	}
@@ -260,7 +260,7 @@ func (s *searching) meets(ctx context.Context, tx *sql.Tx, f *found) (bool, erro
 	q := s.q
 	if len(q.Roles) > 0 && !slices.Contains(q.Roles, f.role) || len(q.Types) > 0 && !slices.Contains(q.Types, f.kind) ||
 		!q.Since.IsZero() && f.at < q.Since.UnixNano() || !q.Until.IsZero() && f.at >= q.Until.UnixNano() ||
-		s.talk && message.IsBookkeeping(f.role) {
+		s.talk && message.IsBookkeeping(f.role) || s.speech && (f.voice == callVoice || f.voice == resultVoice) {
 		return false, nil
 	}
 	p, err := s.names.place(ctx, tx, f.line)

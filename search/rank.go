@@ -22,6 +22,7 @@ type RankQuery struct {
 	Except   []uuid.UUID       // not in these contexts
 	Branch   string            // shown by a branch of this name
 	Labels   map[string]string // in contexts with all these labels
+	Speech   bool              // without messages that only call tools, and without what tools answer
 	Limit    int
 }
 
@@ -52,7 +53,7 @@ type Ranking struct {
 // Records of bookkeeping are not messages here.
 func (x *Index) Rank(ctx context.Context, q RankQuery) (*Ranking, error) {
 	of := &Query{Contexts: q.Contexts, Except: q.Except, Branch: q.Branch, Labels: q.Labels, Limit: q.Limit, Text: " "}
-	s := &searching{x: x, q: of, stems: stemmer{}, talk: true, weights: byWords}
+	s := &searching{x: x, q: of, stems: stemmer{}, talk: true, speech: q.Speech, weights: byWords}
 	db, err := x.open(ctx)
 	if err != nil {
 		return nil, err

@@ -76,6 +76,7 @@ type searching struct {
 	names   *directory
 	after   cursor
 	talk    bool   // records of bookkeeping are left out
+	speech  bool   // calls of tools and what tools answer are left out
 	weights string // of the columns of terms
 	partial bool   // no message meets the conditions of the query, and others have some of its words
 }
