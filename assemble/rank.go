@@ -30,8 +30,8 @@ type candidate struct {
 
 // rank asks the index for the messages that have terms of the query.
 func (b *builder) rank() (err error) {
-	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Speech: b.r.Speech, Limit: maxRanked}
-	q.Contexts, q.Except = b.r.Contexts, b.r.Except
+	q := search.RankQuery{Terms: b.queryTerms(), Dates: datesIn(b.r.Query), Branch: b.r.Branch, Labels: b.r.Labels, Limit: maxRanked}
+	q.Contexts, q.Except, q.Speech = b.r.Contexts, b.r.Except, b.r.Speech
 	if b.isOne() {
 		q.Contexts = []uuid.UUID{b.r.Context}
 	}

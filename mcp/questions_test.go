@@ -40,7 +40,7 @@ func TestQuestions(t *testing.T) {
 	t.Cleanup(func() { _ = s.Close() })
 	err = filepath.WalkDir(data, func(path string, e fs.DirEntry, err error) error {
 		if err == nil && e.Type().IsRegular() {
-			for range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) { //nolint:revive // odd ones are left out
+			for range importer.Import(t.Context(), s.Importer(), path, importer.Options{}) { // it stores what can be read
 			}
 		}
 		return err
@@ -83,7 +83,8 @@ func TestRecallsSpeech(t *testing.T) {
 	defer c.Close()
 	add := func(format string, text string) {
 		b, _ := json.Marshal(text)
-		if _, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: json.RawMessage(strings.ReplaceAll(format, "TEXT", string(b)))}); err != nil {
+		body := strings.ReplaceAll(format, "TEXT", string(b))
+		if _, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: json.RawMessage(body)}); err != nil {
 			t.Fatal(err)
 		}
 	}
