@@ -98,7 +98,7 @@ var errNoProject = errors.New("no earlier conversation of this project is stored
 func (l *library) scope(ctx context.Context, all bool) (sc scope, err error) {
 	all = all || l.Project == ""
 	now := time.Now()
-	for c, err := range l.store.List(ctx, ctxdir.ListOptions{}) { // the most recently changed first
+	for c, err := range l.store.List(ctx, ctxdir.ListOptions{Kind: "*"}) { // the most recently changed first
 		if err != nil {
 			return sc, err
 		}
@@ -106,6 +106,7 @@ func (l *library) scope(ctx context.Context, all bool) (sc scope, err error) {
 		switch {
 		case isPrivate(c.Labels):
 			sc.except = append(sc.except, c.ID)
+		case c.Kind != "": // of moments and the like: not a conversation
 		case l.isAsking(&c, in && sc.asking == uuid.Nil && now.Sub(c.UpdatedAt) < asking):
 			sc.asking = c.ID
 			sc.except = append(sc.except, c.ID)

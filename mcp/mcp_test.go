@@ -1,6 +1,7 @@
 package mcp_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"strings"
@@ -17,9 +18,16 @@ type kit struct {
 	*testing.T
 	store *ctxdir.Store
 	*sdk.ClientSession
+	updated chan string // addresses of resources that the server says were changed
 }
 
 func newKit(t *testing.T, s *ctxdir.Store, o mcp.Options) *kit {
+	t.Helper()
+	return newKitOf(t, s, o, "")
+}
+
+// newKitOf returns a client of a version of the protocol, the newest one if it is empty.
+func newKitOf(t *testing.T, s *ctxdir.Store, o mcp.Options, protocol string) *kit {
 	t.Helper()
 	server := mcp.New(s, o)
 	here, there := sdk.NewInMemoryTransports()
@@ -27,7 +35,12 @@ func newKit(t *testing.T, s *ctxdir.Store, o mcp.Options) *kit {
 	if err != nil {
 		t.Fatal(err)
 	}
-	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, nil).Connect(t.Context(), here, nil)
+	updated := make(chan string, 100)
+	told := &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
+		updated <- r.Params.URI
+	}}
+	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, told).Connect(
+		t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -38,7 +51,7 @@ func newKit(t *testing.T, s *ctxdir.Store, o mcp.Options) *kit {
 			t.Error(err)
 		}
 	})
-	return &kit{t, s, client}
+	return &kit{t, s, client, updated}
 }
 
 func newStore(t *testing.T) *ctxdir.Store {
