@@ -111,7 +111,7 @@ func (info *Info) begin(opening []json.RawMessage) {
 	}
 	switch {
 	case info.Session != "":
-		info.ID = contextID(info.Format, info.Session)
+		info.ID = ContextID(info.Format, info.Session)
 	case len(opening) > 0:
 		info.ID = openingID(info.Format, opening)
 	}

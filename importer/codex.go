@@ -90,7 +90,7 @@ func (c *codex) describe(p *codexPayload, info *Info) {
 			}
 			for _, parent := range []string{p.forkedFrom, p.parentThread} {
 				if parent != "" && info.Parent == uuid.Nil {
-					info.Parent = contextID(Codex, strings.ToLower(parent))
+					info.Parent = ContextID(Codex, strings.ToLower(parent))
 				}
 			}
 		}

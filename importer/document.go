@@ -94,7 +94,7 @@ func (c *conversation) finish(f Format) {
 	}
 	switch {
 	case c.info.Session != "":
-		c.info.ID = contextID(f, c.info.Session)
+		c.info.ID = ContextID(f, c.info.Session)
 	case len(c.opening) > 0:
 		c.info.ID = openingID(f, c.opening)
 	default:

@@ -14,8 +14,8 @@ import (
 // space is the UUIDv5 namespace of all derived ids. Another one would make every imported history a new one.
 var space = uuid.MustParse("5f0c9a52-6a0b-5d3c-9a51-1a9c7d0e4b7f")
 
-// contextID is the id of the context of a session.
-func contextID(f Format, session string) uuid.UUID {
+// ContextID returns the id of the context of a session of a tool, by the id that the tool gave it, imported or not.
+func ContextID(f Format, session string) uuid.UUID {
 	return uuid.NewSHA1(space, []byte(string(f)+"\x00session\x00"+session))
 }
 

@@ -149,7 +149,7 @@ func (j *job) logInfo(f logFormat) (Info, error) {
 	if info.Session == "" {
 		info.ID = openingID(j.format, []json.RawMessage{first})
 	} else {
-		info.ID = contextID(j.format, info.Session)
+		info.ID = ContextID(j.format, info.Session)
 	}
 	if titled != nil {
 		info.TitleFrom, _ = newIDs(info.ID).next(titledBy, titled)

@@ -71,7 +71,7 @@ func (c *conversation) openCodeSession(info jsontext.Value) {
 			c.info.label(LabelProject, text(v, maxPath))
 		case "parentID":
 			if parent := text(v, maxName); strings.HasPrefix(parent, "ses_") {
-				c.info.Parent = contextID(OpenCode, parent)
+				c.info.Parent = ContextID(OpenCode, parent)
 			}
 		case "time":
 			c.info.CreatedAt = message.Time(member(v, "created"))

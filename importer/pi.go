@@ -42,7 +42,7 @@ func (p *pi) read(body json.RawMessage, info *Info) (own string, r Record) {
 			}
 		case "parentSession", "branchedFrom":
 			if session := sessionOfName(text(v, maxPath)); header && session != "" {
-				info.Parent = contextID(Pi, session)
+				info.Parent = ContextID(Pi, session)
 			}
 		case "name":
 			if name := text(v, maxText); r.Type == "session_info" && name != "" {

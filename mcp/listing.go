@@ -66,7 +66,7 @@ func (l *library) list(ctx context.Context, _ *sdk.CallToolRequest, args listArg
 		return nil, nil, err
 	}
 	sc, err := l.scope(ctx, args.All)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return said(err.Error()), nil, nil
 	}
 	if err != nil {
@@ -140,7 +140,7 @@ func (l *library) files(ctx context.Context, r *sdk.CallToolRequest, args filesA
 		return nil, nil, err
 	}
 	sc, err := l.scope(ctx, args.All)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return said(err.Error()), nil, nil
 	}
 	if err != nil {
@@ -187,7 +187,7 @@ func (l *library) usage(ctx context.Context, r *sdk.CallToolRequest, args usageA
 		return nil, nil, err
 	}
 	sc, err := l.scope(ctx, args.All)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return said(err.Error()), nil, nil
 	}
 	if err != nil {

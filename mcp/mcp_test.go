@@ -18,7 +18,8 @@ type kit struct {
 	*testing.T
 	store *ctxdir.Store
 	*sdk.ClientSession
-	updated chan string // addresses of resources that the server says were changed
+	updated  chan string // addresses of resources that the server says were changed
+	progress chan string // messages about calls with a token
 }
 
 func newKit(t *testing.T, s *ctxdir.Store, o mcp.Options) *kit {
@@ -35,9 +36,11 @@ func newKitOf(t *testing.T, s *ctxdir.Store, o mcp.Options, protocol string) *ki
 	if err != nil {
 		t.Fatal(err)
 	}
-	updated := make(chan string, 100)
+	updated, progress := make(chan string, 100), make(chan string, 100)
 	told := &sdk.ClientOptions{ResourceUpdatedHandler: func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) {
 		updated <- r.Params.URI
+	}, ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
+		progress <- r.Params.Message
 	}}
 	client, err := sdk.NewClient(&sdk.Implementation{Name: "test", Version: "1"}, told).Connect(
 		t.Context(), here, &sdk.ClientSessionOptions{ProtocolVersion: protocol})
@@ -51,7 +54,7 @@ func newKitOf(t *testing.T, s *ctxdir.Store, o mcp.Options, protocol string) *ki
 			t.Error(err)
 		}
 	})
-	return &kit{t, s, client, updated}
+	return &kit{t, s, client, updated, progress}
 }
 
 func newStore(t *testing.T) *ctxdir.Store {
@@ -180,9 +183,9 @@ func TestScope(t *testing.T) {
 		}
 		return m
 	}
-	if text := k.has("recall", `{"question":"heron"}`); !strings.Contains(text, "all=true") {
-		t.Error(text)
-	}
+	k.has("recall", `{"question":"heron"}`, "no conversation is stored yet")
+	k.create(in("/work/other", ""), "elsewhere")
+	k.has("recall", `{"question":"heron"}`, "all=true")
 	k.create(in("/work/walk", ""), "heron at home")
 	k.create(in("/work/walk/docs", ""), "heron below")
 	k.create(in("/work/walking", ""), "heron beside")

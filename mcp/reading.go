@@ -69,7 +69,7 @@ func (l *library) recall(ctx context.Context, r *sdk.CallToolRequest, args recal
 		return nil, nil, err
 	}
 	sc, err := l.scope(ctx, args.All)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return said(err.Error()), nil, nil
 	}
 	if err != nil {
@@ -143,7 +143,7 @@ func (l *library) search(ctx context.Context, r *sdk.CallToolRequest, args searc
 		return nil, nil, err
 	}
 	sc, err := l.scope(ctx, args.All)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return said(err.Error()), nil, nil
 	}
 	if err != nil {

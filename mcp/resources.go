@@ -37,7 +37,7 @@ func (l *library) addResources(s *sdk.Server) {
 func (l *library) resources(ctx context.Context, p *sdk.ListResourcesParams) (*sdk.ListResourcesResult, error) {
 	result := &sdk.ListResourcesResult{Resources: []*sdk.Resource{}, Cacheable: sdk.Cacheable{CacheScope: ownCache}}
 	sc, err := l.scope(ctx, false)
-	if errors.Is(err, errNoProject) {
+	if nothing(err) {
 		return result, nil
 	}
 	if err != nil {

@@ -145,6 +145,34 @@ func TestPrivateLater(t *testing.T) {
 	}
 }
 
+// TestProgress: the first call waits for the import beside the server, indexes what is new, and tells how far it is.
+func TestProgress(t *testing.T) {
+	s := newStore(t)
+	imported := make(chan struct{})
+	k := newKit(t, s, mcp.Options{Imported: imported})
+	answer := make(chan *sdk.CallToolResult, 1)
+	go func() {
+		p := &sdk.CallToolParams{Name: "recall", Arguments: map[string]any{"question": "what is heron"}, Meta: sdk.Meta{}}
+		p.SetProgressToken("token")
+		r, err := k.CallTool(t.Context(), p)
+		if err != nil {
+			t.Error(err)
+		}
+		answer <- r
+	}()
+	if text := <-k.progress; text != "importing conversations" {
+		t.Errorf("at first: %s", text)
+	}
+	k.create(ctxdir.Metadata{}, heron)
+	close(imported)
+	if text := <-k.progress; text != "indexing conversations" {
+		t.Errorf("then: %s", text)
+	}
+	if r := <-answer; r == nil || !strings.Contains(r.Content[0].(*sdk.TextContent).Text, heron) {
+		t.Errorf("%+v", r)
+	}
+}
+
 // TestNoSubscriptionsOverHTTP: without sessions there are none, and the server says so.
 func TestNoSubscriptionsOverHTTP(t *testing.T) {
 	s := newStore(t)

@@ -9,7 +9,6 @@ import (
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/plain"
 	"github.com/ctxdir/ctxdir/internal/record"
-	"github.com/google/uuid"
 	"github.com/spf13/cobra"
 )
 
@@ -65,12 +64,10 @@ The content decides the format. These are known:
 			if err != nil {
 				return err
 			}
-			i := &importRun{a: a, target: target, format: importer.Format(format)}
-			i.into = projectImporter{Store: target, repositories: map[string]string{}}
+			i := newImportRun(a, target, importer.Format(format))
 			if i.into.project, err = projectOf(cmd.Context(), target.store, project); err != nil {
 				return err
 			}
-			i.contexts, i.begins = map[uuid.UUID]bool{}, map[uuid.UUID]uuid.UUID{}
 			i.progress = a.newProgress("Importing")
 			if follow {
 				i.live = newLiveImport()
@@ -151,6 +148,7 @@ func (i *importRun) follow(ctx context.Context, paths []string) (err error) {
 func (i *importRun) ready(f *importer.Follower) error {
 	i.progress.Clear()
 	if polling := f.Polling(); !i.live.again {
+		i.live.first()
 		i.progress = nil
 		if i.a.json {
 			if err := i.a.record(readyRecord{Record: "ready", Polling: record.Problem(polling)}); err != nil {

@@ -9,13 +9,14 @@ import (
 // liveImport is what an import that follows remembers.
 type liveImport struct {
 	follower *importer.Follower
-	again    bool // everything was imported once
+	again    bool   // everything was imported once
+	first    func() // called then
 	files    map[string]bool
 	reported map[importer.Problem]bool
 }
 
 func newLiveImport() *liveImport {
-	return &liveImport{files: map[string]bool{}, reported: map[importer.Problem]bool{}}
+	return &liveImport{first: func() {}, files: map[string]bool{}, reported: map[importer.Problem]bool{}}
 }
 
 // isNew reports whether a file is seen for the first time.
