@@ -86,10 +86,10 @@ func (l *library) list(ctx context.Context, _ *sdk.CallToolRequest, args listArg
 		}
 		text := fmt.Sprintf("%s, %s", plain.Count(c.Messages, "message"), plain.Count(c.Branches, "branch"))
 		if c.Model != "" {
-			text += ", " + c.Model
+			text += ", " + oneLine(c.Model, 80)
 		}
 		if project := c.Labels["project"]; project != "" && args.All {
-			text += ", " + project
+			text += ", " + oneLine(project, 120)
 		}
 		q := quoted{
 			context: c.ID, title: c.Title, tool: c.Labels["tool"], branch: c.ActiveBranch, position: -1, at: c.UpdatedAt, text: text,
@@ -225,7 +225,7 @@ func (l *library) usage(ctx context.Context, r *sdk.CallToolRequest, args usageA
 		if row.Text != "" {
 			name = row.Text
 		}
-		a.line(fmt.Sprintf("> %s: %s\n", cut(plain.OneLine(name), 100), sumText(&row.Sum)))
+		a.line(fmt.Sprintf("> %s: %s\n", oneLine(name, 100), sumText(&row.Sum)))
 		a.n++
 	}
 	a.line(fmt.Sprintf("\nall, last %d days: %s\n", days, sumText(&report.Sum)))

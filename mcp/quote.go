@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"fmt"
+	"regexp"
+	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -33,7 +35,7 @@ type quoted struct {
 	role     string
 	tool     string // the program whose conversation it is
 	at       time.Time
-	note     string // such as "sub-agent"
+	note     string // of the server, such as "sub-agent"
 	text     string
 }
 
@@ -54,6 +56,14 @@ func newAnswer(tokens int) *answer {
 	a := &answer{left: min(tokens, mostTokens)}
 	a.line(warning)
 	return a
+}
+
+// subAgent marks what is of a conversation that another one began.
+func subAgent(parent uuid.UUID) string {
+	if parent == uuid.Nil {
+		return ""
+	}
+	return "of a sub-agent"
 }
 
 // line adds text of the server's own.
@@ -107,22 +117,23 @@ func (q *quoted) head(before uuid.UUID) string {
 	if q.context != before {
 		fmt.Fprintf(&b, "\n[context %s", q.context)
 		if q.title != "" {
-			fmt.Fprintf(&b, " %q", cut(plain.OneLine(q.title), 120))
+			fmt.Fprintf(&b, " %q", oneLine(q.title, 120))
 		}
 		if q.tool != "" {
-			b.WriteString(", from " + cut(plain.OneLine(q.tool), 40))
+			b.WriteString(", from " + name(q.tool))
 		}
 		b.WriteString("]\n")
 	}
 	if q.position >= 0 {
-		fmt.Fprintf(&b, "[%s #%d", cut(plain.OneLine(q.branch), 80), q.position)
+		fmt.Fprintf(&b, "[%s #%d", name(q.branch), q.position)
 	} else {
-		b.WriteString("[" + cut(plain.OneLine(q.branch), 80))
+		b.WriteString("[" + name(q.branch))
 	}
-	for _, part := range []string{q.role, q.note} {
-		if part != "" {
-			b.WriteString(", " + cut(plain.OneLine(part), 80))
-		}
+	if q.role != "" {
+		b.WriteString(", " + name(q.role))
+	}
+	if q.note != "" {
+		b.WriteString(", " + q.note)
 	}
 	if !q.at.IsZero() {
 		b.WriteString(", " + q.at.UTC().Format("2006-01-02 15:04"))
@@ -134,10 +145,34 @@ func (q *quoted) head(before uuid.UUID) string {
 	return b.String()
 }
 
+// simple is a name that needs no quotation marks.
+var simple = regexp.MustCompile(`^[\pL\pN_./@+-]+$`)
+
+// name is a name that others chose: of a branch, a tool or a role. One that could be a sentence is in quotation marks.
+func name(s string) string {
+	if s = oneLine(s, 80); s == "" || simple.MatchString(s) {
+		return s
+	}
+	return strconv.Quote(s)
+}
+
+// oneLine is text of others on one line, shortened.
+func oneLine(s string, most int) string { return cut(visible(plain.OneLine(s)), most) }
+
+// visible drops the characters that models read and people do not see: tags, and the variation selectors beside them.
+func visible(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 0xe0000 && r <= 0xe0fff {
+			return -1
+		}
+		return r
+	}, s)
+}
+
 // quote marks each line: no stored text can look like text of the server.
 func quote(text string) string {
 	var b strings.Builder
-	for line := range strings.Lines(plain.WithoutControls(text)) {
+	for line := range strings.Lines(visible(plain.WithoutControls(text))) {
 		b.WriteString("> " + strings.TrimRight(line, "\r\n") + "\n")
 	}
 	return b.String()

@@ -129,10 +129,7 @@ func (l *library) recallMoments(ctx context.Context, x *search.Index, sc *scope,
 func (l *library) describe(ctx context.Context, q *quoted) {
 	_ = l.store.Use(ctx, q.context, func(c *ctxdir.Context) error { // a context that is gone has no description
 		m := c.Metadata()
-		q.tool = m.Labels["tool"]
-		if m.ParentID != uuid.Nil {
-			q.note = "of a sub-agent"
-		}
+		q.tool, q.note = m.Labels["tool"], subAgent(m.ParentID)
 		return nil
 	})
 }
@@ -257,7 +254,7 @@ func (l *library) messages(
 		}
 		q := quoted{
 			context: c.ID(), title: s.Title, tool: s.Labels["tool"], branch: b.Name(), position: m.Position, id: m.ID, role: m.Role,
-			at: m.CreatedAt,
+			at: m.CreatedAt, note: subAgent(c.Metadata().ParentID),
 		}
 		if q.text = textOf(ctx, m, args.Tools); q.text == "" {
 			hidden++

@@ -63,7 +63,7 @@ func (l *library) resources(ctx context.Context, p *sdk.ListResourcesParams) (*s
 			break
 		}
 		r := &sdk.Resource{
-			URI: l.address(c.ID, c.ActiveBranch), Name: cut(plain.OneLine(c.Title), 120), MIMEType: "text/plain",
+			URI: l.address(c.ID, c.ActiveBranch), Name: oneLine(c.Title, 120), MIMEType: "text/plain",
 			Description: plain.Count(c.Messages, "message"), Annotations: &sdk.Annotations{LastModified: c.UpdatedAt.UTC().Format(time.RFC3339)},
 		}
 		if r.Name == "" {

@@ -145,6 +145,20 @@ func TestPrivateLater(t *testing.T) {
 	}
 }
 
+// TestSubAgent: what a sub-agent said is marked.
+func TestSubAgent(t *testing.T) {
+	s := newStore(t)
+	k := newKit(t, s, mcp.Options{})
+	parent := k.create(ctxdir.Metadata{}, "find the staging database")
+	child := k.create(ctxdir.Metadata{ParentID: uuid.MustParse(parent)}, heron)
+	for tool, args := range map[string]string{
+		"recall": `{"question":"heron"}`, "search": `{"query":"heron"}`, "read": `{"context":"` + child + `"}`,
+	} {
+		k.has(tool, args, ", of a sub-agent")
+	}
+	k.has("read", `{"context":"`+parent+`"}`, "not", "sub-agent")
+}
+
 // TestProgress: the first call waits for the import beside the server, indexes what is new, and tells how far it is.
 func TestProgress(t *testing.T) {
 	s := newStore(t)

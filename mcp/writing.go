@@ -112,5 +112,5 @@ func (l *library) fork(ctx context.Context, _ *sdk.CallToolRequest, args forkArg
 	if err != nil {
 		return nil, nil, err
 	}
-	return said("forked: branch " + args.Name + "\n"), nil, nil
+	return said("forked: branch " + name(args.Name) + "\n"), nil, nil
 }

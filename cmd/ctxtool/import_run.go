@@ -64,6 +64,14 @@ type importRun struct {
 	paths    []string    // that the caller named
 }
 
+// newImportRun returns a run that imports into a store.
+func newImportRun(a *app, target *importTarget, format importer.Format) *importRun {
+	return &importRun{
+		a: a, target: target, format: format, into: projectImporter{Store: target, repositories: map[string]string{}},
+		contexts: map[uuid.UUID]bool{}, begins: map[uuid.UUID]uuid.UUID{},
+	}
+}
+
 // files imports every file under the paths. An error ends the run.
 func (i *importRun) files(ctx context.Context, paths []string) error {
 	for _, path := range paths {

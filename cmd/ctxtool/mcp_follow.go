@@ -8,7 +8,6 @@ import (
 
 	"github.com/ctxdir/ctxdir/importer"
 	"github.com/ctxdir/ctxdir/internal/term"
-	"github.com/google/uuid"
 )
 
 // followBeside imports what the tools of this user wrote, and goes on with what they write, until stop is called. once is
@@ -58,12 +57,4 @@ func (a *app) follow(ctx context.Context, first func()) error {
 	i.live = newLiveImport()
 	i.live.first = first
 	return target.close(ctx, i.run(ctx, paths))
-}
-
-// newImportRun returns a run that imports into a store.
-func newImportRun(a *app, target *importTarget, format importer.Format) *importRun {
-	return &importRun{
-		a: a, target: target, format: format, into: projectImporter{Store: target, repositories: map[string]string{}},
-		contexts: map[uuid.UUID]bool{}, begins: map[uuid.UUID]uuid.UUID{},
-	}
 }
