@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 
@@ -70,7 +71,7 @@ func (x *Server) createConversation(w http.ResponseWriter, r *http.Request) erro
 		return err
 	}
 	defer c.Close()
-	if _, err := appendItems(r.Context(), c, n.Items); err != nil {
+	if _, err := appendItems(r.Context(), c, n.Items, ""); err != nil {
 		return err
 	}
 	return sendDocument(w, http.StatusOK, conversationOf(c))
@@ -102,6 +103,10 @@ func (x *Server) addItems(w http.ResponseWriter, r *http.Request) error {
 	var n struct {
 		Items []json.RawMessage `json:"items"`
 	}
+	key, err := idempotencyKey(r)
+	if err != nil {
+		return err
+	}
 	if err := readOther(r, &n); err != nil {
 		return err
 	}
@@ -109,7 +114,7 @@ func (x *Server) addItems(w http.ResponseWriter, r *http.Request) error {
 		return invalid("items: expected 1 to %d", maxLines)
 	}
 	return x.conversation(r, func(c *ctxdir.Context) error {
-		added, err := appendItems(r.Context(), c, n.Items)
+		added, err := appendItems(r.Context(), c, n.Items, key)
 		if err != nil {
 			return err
 		}
@@ -118,12 +123,12 @@ func (x *Server) addItems(w http.ResponseWriter, r *http.Request) error {
 }
 
 // appendItems appends items as one commit, and returns them as they are shown. An item that brings its id along can be added
-// again.
-func appendItems(ctx context.Context, c *ctxdir.Context, items []json.RawMessage) ([]shownItem, error) {
+// again, and with an Idempotency-Key all of them.
+func appendItems(ctx context.Context, c *ctxdir.Context, items []json.RawMessage, key string) ([]shownItem, error) {
 	if len(items) == 0 {
 		return nil, nil
 	}
-	drafts := make([]ctxdir.Draft, len(items))
+	b, drafts := c.Active(), make([]ctxdir.Draft, len(items))
 	for i, item := range items {
 		var known struct {
 			ID string `json:"id"`
@@ -132,11 +137,14 @@ func appendItems(ctx context.Context, c *ctxdir.Context, items []json.RawMessage
 			return nil, invalid("items[%d]: expected an object, with an id of at most %d bytes if any", i, maxItemID)
 		}
 		drafts[i] = ctxdir.Draft{ID: uuid.Must(uuid.NewV7()), Body: item, OriginID: known.ID}
-		if known.ID != "" {
+		switch {
+		case known.ID != "":
 			drafts[i].ID = uuid.NewSHA1(c.ID(), []byte(known.ID))
+		case key != "":
+			drafts[i].ID = uuid.NewSHA1(c.ID(), fmt.Appendf(nil, "%s/%s/%d", b.Name(), key, i))
 		}
 	}
-	done, err := c.Active().AppendBatch(ctx, drafts)
+	done, err := b.AppendBatch(ctx, drafts)
 	if err != nil {
 		return nil, err
 	}

@@ -45,6 +45,18 @@ func TestConversations(t *testing.T) {
 		t.Errorf("%+v", added)
 	}
 	get(&added, "POST", items, `{"items":[`+call+`]}`) // again: it has its own id
+	for range 2 {                                      // the second time as a retry
+		a := k.do("POST", items, `{"items":[{"role":"user","content":"again"},`+call+`]}`, "Idempotency-Key: one")
+		if a.StatusCode != http.StatusOK {
+			t.Errorf("%s %.300s", a.Status, a.body)
+		}
+	}
+	var once list
+	get(&once, "GET", items, "")
+	if len(once.Data) != 4 {
+		t.Errorf("%+v", once)
+	}
+	get(&struct{}{}, "DELETE", items+"/"+once.FirstID, "")
 	var all list
 	get(&all, "GET", items+"?order=asc", "")
 	if len(all.Data) != 3 || all.Data[0]["type"] != "message" || all.Data[0]["status"] != "completed" || all.Data[1]["id"] != "fc_1" {

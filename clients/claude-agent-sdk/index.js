@@ -38,7 +38,8 @@ const envelopeOf = (entry, id) => ({
 function describe({ title, labels = {} }, entries, session, summary) {
   const said = entries.findLast((e) => e.customTitle || e.aiTitle);
   const prompt = entries.find((e) => e.type === "user" && !e.isMeta && typeof e.message?.content === "string");
-  const text = said?.customTitle || said?.aiTitle || summary || title || prompt?.message.content.trim().split("\n")[0].slice(0, maxTitle);
+  const first = prompt?.message.content.trim().split("\n")[0].slice(0, maxTitle).replace(/[\uD800-\uDBFF]$/, ""); // no half of a pair
+  const text = said?.customTitle || said?.aiTitle || summary || title || first;
   const found = { session, project: entries.find((e) => e.cwd)?.cwd, git_branch: entries.find((e) => e.gitBranch)?.gitBranch };
   const missing = Object.entries(found).filter(([label, value]) => value && !labels[label]);
   return { ...(text && text !== title && { title: text }), ...(missing.length && { labels: Object.fromEntries(missing) }) };
