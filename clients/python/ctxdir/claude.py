@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import re
 import uuid
+from collections.abc import Callable
 from datetime import datetime, timezone
 from typing import Any
 from urllib.parse import quote
@@ -73,12 +74,12 @@ class SessionStore:
                 self._append_one(context["id"], subpath, entry)
 
     def _append_one(self, context: str, subpath: str, entry: Any) -> None:
-        try:
-            self._commit(context, subpath, [_append_of(subpath, [(entry, _id_of(entry, subpath))])])
-        except Problem as problem:
-            if problem.code != "conflict":
-                raise
-            self._commit(context, subpath, [_append_of(subpath, [(entry, _id_of(entry, subpath, encode(entry)))])])
+        for text in ("", encode(entry)):
+            try:
+                return self._commit(context, subpath, [_append_of(subpath, [(entry, _id_of(entry, subpath, text))])])
+            except Problem as problem:
+                if problem.code != "conflict" or text:
+                    raise
 
     def _commit(self, context: str, subpath: str, changes: list[Any]) -> None:
         """Make changes one commit. It can be sent again, since all messages have ids."""
@@ -92,14 +93,10 @@ class SessionStore:
 
     def _load(self, key: Any) -> list[Any] | None:
         entries = []
-        try:
-            for line in self._client.read(_external_id(key), key.get("subpath") or "main"):
-                if line.get("message") is None:
-                    raise ValueError(f"the entry at position {line['position']} is unavailable: {line.get('unavailable')}")
-                entries.append(line["message"])
-        except Problem as problem:
-            if problem.code != "not_found":
-                raise
+        for line in _found(lambda: list(self._client.read(_external_id(key), key.get("subpath") or "main"))) or []:
+            if line.get("message") is None:
+                raise ValueError(f"the entry at position {line['position']} is unavailable: {line.get('unavailable')}")
+            entries.append(line["message"])
         return entries or None
 
     def _list_sessions(self, project_key: str) -> list[Any]:
@@ -110,22 +107,14 @@ class SessionStore:
         ]
 
     def _list_subkeys(self, key: Any) -> list[str]:
-        try:
-            return [b["name"] for b in self._client.branches(_external_id(key)) if b["name"] != "main" and b["messages"]]
-        except Problem as problem:
-            if problem.code != "not_found":
-                raise
-            return []
+        branches = _found(lambda: self._client.branches(_external_id(key))) or []
+        return [b["name"] for b in branches if b["name"] != "main" and b["messages"]]
 
     def _delete(self, key: Any) -> None:
         path, names = "/v1/contexts/{context}", {"context": _external_id(key)}
         if key.get("subpath"):
             path, names = path + "/branches/{branch}", {**names, "branch": key["subpath"]}
-        try:
-            self._client.request("DELETE", path, names=names)
-        except Problem as problem:
-            if problem.code != "not_found":
-                raise
+        _found(lambda: self._client.request("DELETE", path, names=names))
 
     def _summary(self, context: str, entries: list[Any]) -> str | None:
         """Return the newest summary, if it is about an entry of this session: Claude Code stores those of others, too."""
@@ -136,13 +125,17 @@ class SessionStore:
         if not isinstance(leaf, str) or not _IS_UUID.fullmatch(leaf):
             return None
         path, names = "/v1/contexts/{context}/branches/main/messages/{id}", {"context": context, "id": leaf}
-        try:
-            self._client.request("GET", path, names=names, query={"content": "none"})
-        except Problem as problem:
-            if problem.code != "not_found":
-                raise
-            return None
-        return summary
+        return summary if _found(lambda: self._client.request("GET", path, names=names, query={"content": "none"})) else None
+
+
+def _found(request: Callable[[], Any]) -> Any:
+    """Return what a request returns, or None if the server does not find what it names."""
+    try:
+        return request()
+    except Problem as problem:
+        if problem.code != "not_found":
+            raise
+        return None
 
 
 def _external_id(key: Any) -> str:

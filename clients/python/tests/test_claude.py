@@ -134,7 +134,7 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
             self.skipTest(f"there is no node, or {JAVASCRIPT.relative_to(ROOT)} is not installed")
         recorded = [json.loads(line) for line in RECORDED.read_text().splitlines()]
         twice = [
-            entry("user", uuid="odd", message={"role": "user", "content": "  A 🚂 " + "🚋" * 150 + "\nThe rest"}, text="\x1f\x7f\u2028é\ud83d"),
+            entry("user", uuid="odd", text="\x1f\x7f\u2028é\ud83d", message={"content": "  A 🚂 " + "🚋" * 150 + "\nThe rest"}),
             entry("user", uuid="odd", text="another\n\"", n=2**40),
         ]
         sessions = {
@@ -150,7 +150,7 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
             const store = new CtxdirSessionStore({ url, token });
             for (const [sessionId, subpath, entries] of appends)
               await store.append({ projectKey: "javascript", sessionId, ...(subpath && { subpath }) }, entries);
-            const keys = [...new Set(appends.map(([sessionId, subpath]) => JSON.stringify([sessionId, subpath])))].map((k) => JSON.parse(k));
+            const keys = [...new Set(appends.map((append) => JSON.stringify(append.slice(0, 2))))].map((k) => JSON.parse(k));
             const loaded = keys.map(([sessionId, subpath]) => store.load({ projectKey: "python", sessionId, ...(subpath && { subpath }) }));
             console.log(JSON.stringify(await Promise.all(loaded)));
         """
@@ -158,7 +158,8 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
             await self.store.append({"project_key": "python", "session_id": session, "subpath": subpath or None}, entries)
         told = json.dumps({"url": self.server.url, "token": self.server.token, "appends": appends})
         command = [node, "--input-type=module", "--eval", program]
-        ran = subprocess.run(command, cwd=JAVASCRIPT, env={**os.environ, "TOLD": told}, check=True, stdout=subprocess.PIPE, encoding="utf-8")
+        environment = {**os.environ, "TOLD": told}
+        ran = subprocess.run(command, cwd=JAVASCRIPT, env=environment, check=True, stdout=subprocess.PIPE, encoding="utf-8")
 
         keys = list(dict.fromkeys((session, subpath) for session, subpath, _ in appends))
         of_javascript = [
