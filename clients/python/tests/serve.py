@@ -8,6 +8,8 @@ import tempfile
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from ctxdir import Client
+
 logging.getLogger("asyncio").setLevel(logging.ERROR)  # unittest lets it warn of everything that takes 0.1 s
 TOOL = os.environ.get("CTXTOOL", "ctxtool")
 
@@ -50,3 +52,18 @@ class Server:
         self._process.terminate()
         self._stop()
         self._folder.cleanup()
+
+
+class LosesAnswers(Client):
+    """A client that loses the first answer to each request that writes, and sends it again without a pause."""
+
+    def __init__(self, server):
+        super().__init__(server.url, server.token)
+        self._lost, self._pause = set(), lambda _: None
+
+    def _send(self, method, target, data, headers, raw):
+        answer = super()._send(method, target, data, headers, raw)
+        if method != "GET" and (target, data) not in self._lost:
+            self._lost.add((target, data))
+            raise ConnectionError("the answer is lost")
+        return answer

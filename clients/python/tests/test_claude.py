@@ -12,7 +12,7 @@ from pathlib import Path
 from ctxdir import Client
 from ctxdir.claude import SessionStore
 
-from .serve import Server
+from .serve import LosesAnswers, Server
 
 try:
     from claude_agent_sdk.testing import run_session_store_conformance
@@ -85,6 +85,8 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
         self.assertEqual(await store.load(agent(key, "b")), [entry("b")])
         self.assertEqual(await store.load(key), [entry("main")])
         self.assertEqual(await store.list_subkeys(key), ["subagents/b"])
+        self.client.ensure_branch(f"claude/{key['project_key']}/session", "subagents/empty")
+        self.assertEqual(await store.list_subkeys(key), ["subagents/b"])
         self.assertEqual(await store.list_subkeys(fresh()), [])
 
     async def test_a_deleted_session_is_gone_and_nothing_else(self):
@@ -105,16 +107,23 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
     async def test_a_repetition_stores_nothing_twice_also_after_the_server_was_killed(self):
         key, store = fresh(), self.store
         entries = [entry("user", uuid=str(uuid.uuid4()), n=n) for n in range(50)]
-        for part in (entries[:20], entries[10:40], entries):
+        for n, part in enumerate([entries[:20], entries[10:40], entries]):
             for of in (key, agent(key, "a")):
                 await store.append(of, part)
-            self.server.kill()
+            if n == 1:
+                self.server.kill()
         self.assertEqual(await store.load(key), entries)
         self.assertEqual(await store.load(agent(key, "a")), entries)
         others = [{**entries[3], "n": "another"}, entry("user", uuid="not a UUID")]
         for _ in range(2):
             await store.append(key, others)
         self.assertEqual((await store.load(key))[50:], others)
+
+    async def test_a_lost_answer_stores_nothing_twice(self):
+        key, store = agent(fresh(), "a"), SessionStore(LosesAnswers(self.server))
+        for n in (0, 2):
+            await store.append(key, [entry("user", n=n), entry("user", uuid=str(uuid.uuid4()), n=n + 1)])
+        self.assertEqual([e["n"] for e in await self.store.load(key)], [0, 1, 2, 3])
 
     async def test_stores_that_append_at_once_lose_nothing(self):
         key = agent(fresh(), "a")
@@ -141,6 +150,7 @@ class TestSessionStore(unittest.IsolatedAsyncioTestCase):
             "recorded": [("", recorded[:7]), ("", recorded[5:]), ("subagents/a b?", recorded)],
             "odd é!*'()/": [("", twice[:1]), ("", twice), ("", [entry("summary", summary="Of another", leafUuid=str(uuid.uuid4()))])],
             "titled": [("", recorded), ("", [entry("summary", summary="Tides", leafUuid=recorded[-1].get("uuid") or "")])],
+            "moved": [("", [entry("user", cwd="/a")]), ("", [entry("user", cwd="/b", gitBranch="g"), entry("user", gitBranch="h")])],
             "named": [("", recorded), ("", [entry("ai-title", aiTitle="Made up"), entry("custom-title", customTitle="Named")])],
         }
         appends = [(session, *part) for session, parts in sessions.items() for part in parts]

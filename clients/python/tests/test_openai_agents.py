@@ -7,7 +7,7 @@ import uuid
 from ctxdir import Client, Problem
 from ctxdir.openai_agents import Session
 
-from .serve import Server
+from .serve import LosesAnswers, Server
 
 try:
     import agents
@@ -59,6 +59,14 @@ class TestSession(unittest.IsolatedAsyncioTestCase):
         await session.add_items([said(1)])
         again = Session(self.client, session.session_id)
         self.assertEqual(await again.get_items(), [said(0), said(1)])
+
+    async def test_a_lost_answer_stores_nothing_twice(self):
+        session = Session(LosesAnswers(self.server), "lost")
+        await session.add_items([said(0), CALL, said(2)])
+        self.assertEqual(await session.get_items(), [said(0), CALL, said(2)])
+        with self.assertRaises(ConnectionError):
+            await session.pop_item()
+        self.assertEqual(await session.get_items(), [said(0), CALL])
 
     async def test_the_conversations_api_shares_sessions(self):
         conversation = self.conversation("POST", "", body={"items": [said(0), CALL]})["id"]
