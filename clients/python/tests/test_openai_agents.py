@@ -51,6 +51,16 @@ class TestSession(unittest.IsolatedAsyncioTestCase):
         await session.add_items([said(0)])
         self.assertEqual(await session.get_items(), [said(0)])
 
+    async def test_items_that_were_removed_can_be_added_again(self):
+        session, other = Session(self.client), {**CALL, "name": "another"}
+        await session.add_items([said(0), CALL])
+        self.assertEqual(await session.pop_item(), CALL)
+        await session.add_items([CALL])
+        self.assertEqual(await session.get_items(), [said(0), CALL])
+        await session.clear_session()
+        await session.add_items([other])
+        self.assertEqual(await session.get_items(), [other])
+
     async def test_a_session_goes_on_after_the_server_was_killed(self):
         session = Session(self.client)
         await session.add_items([said(0)])
