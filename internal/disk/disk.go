@@ -191,7 +191,7 @@ func beginning(files fs.FS, name string, n int64) []byte {
 	if err != nil {
 		return nil
 	}
-	defer f.Close()
+	defer f.Close() //nolint:errcheck // it was only read
 	b, _ := io.ReadAll(io.LimitReader(f, n))
 	return b
 }

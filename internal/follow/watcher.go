@@ -56,7 +56,13 @@ func newWatcher(s *engine.Store, only uuid.UUID) (*Watcher, error) {
 	}
 	o := s.Options.Watching
 	o.Below = func(path string) bool { return holdsMessages(root, path) }
-	if s.Options.FS != nil && o.Poll == nil {
+	switch n, tells := s.Options.FS.(vfs.Notifier); {
+	case o.Poll != nil:
+	case tells:
+		o.Source = func(mark func(path string)) (stop func()) {
+			return n.Notify(func(name string) { mark(filepath.Join(root, filepath.FromSlash(name))) })
+		}
+	case s.Options.FS != nil:
 		o.Poll = errors.New("the store is not on the operating system's file system")
 	}
 	return &Watcher{

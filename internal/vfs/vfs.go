@@ -86,6 +86,13 @@ type Lock interface {
 	Close() error
 }
 
+// Notifier is an FS through which every change of its files passes, so that nobody has to look for them.
+type Notifier interface {
+	// Notify calls f with the name of each file and folder that changed, once it has, until stop has returned. f must not
+	// call the FS.
+	Notify(f func(name string)) (stop func())
+}
+
 // HasViews reports whether people and other programs see the files of an FS, so that it is worth making files for them. An
 // FS that keeps files elsewhere has a method HasViews that returns false.
 func HasViews(fsys FS) bool {

@@ -34,6 +34,7 @@ type Hints struct {
 	system     *fsnotify.Watcher // nil: everything is polled
 	wake       chan struct{}
 	ended      sync.WaitGroup
+	stop       func() // ends the hints of Options.Source; may be nil
 
 	mu      sync.Mutex
 	folders map[string]bool // in which something changed
@@ -47,6 +48,9 @@ type Hints struct {
 // Options configures Hints.
 type Options struct {
 	Poll  error         // not nil: the reason to poll everything
+	// Source tells of every change in place of the system: it calls mark with the path of what changed, until stop has
+	// returned.
+	Source func(mark func(path string)) (stop func())
 	Every time.Duration // polling interval; 0: 200 ms
 	// Below reports whether a new entry of a watched folder is a folder to watch as well. Nil watches none.
 	Below func(path string) bool
@@ -75,6 +79,10 @@ func New(o Options) *Hints {
 		h.fast, h.slow = o.Every, max(o.Every, sweepEvery)
 	}
 	if o.Poll != nil {
+		return h
+	}
+	if o.Source != nil {
+		h.stop = o.Source(h.mark)
 		return h
 	}
 	var err error
@@ -249,6 +257,9 @@ func (h *Hints) Close() error {
 	closed := h.closed
 	h.closed = true
 	h.mu.Unlock()
+	if !closed && h.stop != nil {
+		h.stop()
+	}
 	if h.system == nil || closed {
 		return nil
 	}

@@ -235,6 +235,9 @@ func (v *volume) flush(n *node, sync, times bool) error {
 		return nil
 	}
 	err := v.send(n, sync, sent, meta, size, mtime, dead)
+	if err == nil {
+		v.tellOf(n)
+	}
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	if err != nil {

@@ -27,6 +27,7 @@ type volume struct {
 	locks  map[slot]*holders
 
 	recent recent
+	heard  hearers
 }
 
 var errEscapes = errors.New("path escapes from its folder")
@@ -162,6 +163,7 @@ func (v *volume) create(p place, folder bool) (*node, error) {
 	p.dir.put(p.name, n)
 	p.dir.setTime(n.mtime)
 	v.cached++
+	v.tell(p.dir, p.name)
 	return n, nil
 }
 
@@ -206,6 +208,7 @@ func (v *volume) remove(p place) error {
 	p.n.gone = true
 	p.dir.setTime(at)
 	v.cached--
+	v.tell(p.dir, p.name)
 	return nil
 }
 
@@ -274,6 +277,8 @@ func (v *volume) rename(from, to place, isNew bool) error {
 	to.dir.put(to.name, from.n)
 	from.dir.setTime(at)
 	to.dir.setTime(at)
+	v.tell(from.dir, from.name)
+	v.tell(to.dir, to.name)
 	return nil
 }
 
