@@ -47,11 +47,11 @@ type Hints struct {
 
 // Options configures Hints.
 type Options struct {
-	Poll  error         // not nil: the reason to poll everything
+	Poll error // not nil: the reason to poll everything
 	// Source tells of every change in place of the system: it calls mark with the path of what changed, until stop has
 	// returned.
 	Source func(mark func(path string)) (stop func())
-	Every time.Duration // polling interval; 0: 200 ms
+	Every  time.Duration // polling interval; 0: 200 ms
 	// Below reports whether a new entry of a watched folder is a folder to watch as well. Nil watches none.
 	Below func(path string) bool
 }
