@@ -4,11 +4,14 @@ import (
 	"slices"
 	"sort"
 	"sync/atomic"
+
+	"github.com/google/uuid"
 )
 
 const (
-	maxExtent = 64 << 10 // of data, in bytes: reading a part of an extent reads all of it
-	maxRun    = 1 << 20  // of one repeated byte
+	maxExtent = 64 << 10  // of data, in bytes: reading a part of an extent reads all of it
+	maxObject = 256 << 10 // likewise, if content may be an object
+	maxRun    = 1 << 20   // of one repeated byte
 	minRun    = 512
 )
 
@@ -19,9 +22,10 @@ type extent struct {
 	size int64
 	live int64 // how many of its bytes show
 
-	data   []byte // nil if only the database has it
-	run    bool   // data is one byte, repeated
-	stored bool   // the database has it
+	data   []byte    // nil if only the database has it
+	run    bool      // data is one byte, repeated
+	stored bool      // the database has it
+	object uuid.UUID // where its data is, unless the database has that
 	kept   atomic.Pointer[[]byte]
 }
 
@@ -38,6 +42,7 @@ type content struct {
 	unsaved int64     // bytes of data in them
 	dead    []int64   // stored extents that do not show any more
 	last    int64     // the number of the newest extent
+	most    int       // of data in an extent, in bytes; 0 means maxExtent
 }
 
 func (c *content) size() int64 {
@@ -109,7 +114,7 @@ func (c *content) write(b []byte, off int64) {
 	for rest := b[:tail]; len(rest) > 0; {
 		n := c.extend(rest, off)
 		if n == 0 {
-			n = min(len(rest), maxExtent)
+			n = min(len(rest), max(c.most, maxExtent))
 			c.add(&extent{off: off, size: int64(n), data: slices.Clone(rest[:n])})
 		}
 		rest, off = rest[n:], off+int64(n)
@@ -129,7 +134,7 @@ func (c *content) extend(b []byte, off int64) int {
 	if x.n != 0 || x.run || p.end != off || x.off+x.size != off {
 		return 0
 	}
-	n := min(len(b), maxExtent-len(x.data))
+	n := min(len(b), max(c.most, maxExtent)-len(x.data))
 	x.data = append(x.data, b[:n]...)
 	x.size, x.live, p.end = x.size+int64(n), x.live+int64(n), p.end+int64(n)
 	c.unsaved += int64(n)

@@ -1,13 +1,12 @@
 package pgfs
 
 import (
-	"bytes"
 	"fmt"
 	"io"
 	"slices"
-	"sync"
 
 	"github.com/jackc/pgx/v5"
+	"github.com/jackc/pgx/v5/pgtype"
 )
 
 // maxUnsaved is how many bytes of a file wait for its sync in memory. More are written before, without a wait.
@@ -22,7 +21,7 @@ func (v *volume) load(n *node) error {
 	if n.size <= maxSmall {
 		inline = 2 * maxSmall
 	}
-	c, hole := content{}, &extent{size: n.size, data: broken(1), run: true, stored: true}
+	c, hole := content{most: v.most()}, &extent{size: n.size, data: broken(1), run: true, stored: true}
 	if n.size > 0 {
 		c.place(0, n.size, hole) // all of it is covered below
 	}
@@ -30,10 +29,14 @@ func (v *volume) load(n *node) error {
 		x := &extent{stored: true}
 		var length int64
 		var sealed []byte
-		if err := rows.Scan(&x.n, &x.off, &x.size, &length, &sealed); err != nil {
+		var object pgtype.UUID
+		if err := rows.Scan(&x.n, &x.off, &x.size, &length, &sealed, &object); err != nil {
 			return fault(err)
 		}
 		c.last = x.n
+		if x.object = object.Bytes; object.Valid {
+			length = maxObject
+		}
 		if x.off < 0 || x.off >= n.size || x.size <= 0 || x.size > maxRun || x.size > length && sealed == nil {
 			v.damaged(fmt.Errorf("%w: extent %d of node %d", ErrDamaged, x.n, n.id))
 			return nil
@@ -65,22 +68,6 @@ func (v *volume) load(n *node) error {
 	n.content, n.loaded = c, true
 	return nil
 }
-
-// open decrypts an extent: its data, or one byte if it is a run.
-func (v *volume) open(n *node, x *extent, sealed []byte) ([]byte, error) {
-	b, err := v.sealer.Open(sealed, extentAD(v.user, n.id, x))
-	if err == nil && int64(len(b)) != x.size && len(b) != 1 {
-		err = fmt.Errorf("%d bytes instead of %d", len(b), x.size)
-	}
-	if err != nil {
-		return nil, fmt.Errorf("%w: extent %d of node %d: %w", ErrDamaged, x.n, n.id, err)
-	}
-	return b, nil
-}
-
-// broken is what a damaged extent reads as. No record of the engine has such bytes, and no write that a crash tore leaves
-// them. So the checksums of the engine find the damage, and its repair deals with it as with that of a disk.
-func broken(size int64) []byte { return bytes.Repeat([]byte{0xff}, int(size)) }
 
 // readAt reads what is there now, synced or not.
 func (v *volume) readAt(n *node, b []byte, off int64) (int, error) {
@@ -139,20 +126,11 @@ func (v *volume) gather(n *node, b []byte, off int64) (size int, missing map[*ex
 	return int(max(end-off, 0)), missing, nil
 }
 
-// copyPiece copies a piece of an extent with this data into b, which begins at off.
-func copyPiece(b []byte, off int64, p piece, data []byte) {
-	to := b[p.off-off : p.end-off]
-	if len(data) == 1 {
-		for i := range to {
-			to[i] = data[0]
-		}
-		return
-	}
-	copy(to, data[p.off-p.x.off:])
-}
-
-// fetch reads extents, one after another, and takes those that were there out of missing.
+// fetch reads extents and takes those that were there out of missing.
 func (v *volume) fetch(n *node, b []byte, off int64, missing map[*extent][]piece) error {
+	if err := v.download(n, b, off, missing); err != nil || len(missing) == 0 {
+		return err
+	}
 	byNumber := make(map[int64]*extent, len(missing))
 	numbers := make([]int64, 0, len(missing))
 	for x := range missing {
@@ -185,30 +163,6 @@ func (v *volume) fetch(n *node, b []byte, off int64, missing map[*extent][]piece
 		v.recent.keep(x, data)
 		return nil
 	}, query, args...)
-}
-
-// maxRecent bounds the extents that were read last and stay in memory, in bytes, for each user.
-const maxRecent = 1 << 20
-
-// recent is the extents that were read last.
-type recent struct {
-	mu    sync.Mutex
-	queue []*extent
-	bytes int64
-}
-
-func (r *recent) keep(x *extent, data []byte) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if x.kept.Swap(&data) != nil {
-		return
-	}
-	r.queue, r.bytes = append(r.queue, x), r.bytes+x.size
-	for r.bytes > maxRecent {
-		oldest := r.queue[0]
-		oldest.kept.Store(nil)
-		r.queue, r.bytes = r.queue[1:], r.bytes-oldest.size
-	}
 }
 
 // flush sends what the database does not have, in one statement. With sync it returns when that and all earlier changes
@@ -264,7 +218,11 @@ func (v *volume) send(n *node, sync bool, sent []*extent, meta bool, size, mtime
 		}
 		numbers[i], offs[i], sizes[i], data[i] = x.n, x.off, x.size, sealed
 	}
-	args := []any{n.id, numbers, offs, sizes, data}
+	objects, err := v.upload(sent, data)
+	if err != nil {
+		return err
+	}
+	args := []any{n.id, numbers, offs, sizes, data, objects}
 	statement += insertExtents
 	if meta {
 		statement += updateNode

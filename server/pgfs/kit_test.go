@@ -7,7 +7,9 @@ import (
 	"os"
 	"testing"
 
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
+	"github.com/ctxdir/ctxdir/server/internal/s3test"
 	"github.com/ctxdir/ctxdir/server/internal/schema"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -69,7 +71,36 @@ type disk struct {
 	pool    *pgxpool.Pool
 	user    uuid.UUID
 	keys    *Keys
+	objects *bucket.Objects
 	damages []error
+}
+
+// eachBucket runs a test with all content in the database, with large content in a folder, and in an object store.
+func eachBucket(t *testing.T, test func(t *testing.T, b bucket.Bucket)) {
+	t.Run("database", func(t *testing.T) { test(t, nil) })
+	eachStore(t, test)
+}
+
+// eachStore is eachBucket without the first.
+func eachStore(t *testing.T, test func(t *testing.T, b bucket.Bucket)) {
+	t.Run("folder", func(t *testing.T) { test(t, inFolder(t)) })
+	t.Run("s3", func(t *testing.T) { test(t, s3test.Start(t).Open(t)) })
+}
+
+func inFolder(t testing.TB) bucket.Bucket {
+	t.Helper()
+	b, err := bucket.Open("file://"+t.TempDir(), bucket.Credentials{})
+	check(t, err)
+	return b
+}
+
+// attach keeps large content in a bucket from now on.
+func (d *disk) attach(b bucket.Bucket) *disk {
+	d.t.Helper()
+	var err error
+	d.objects, err = Attach(d.t.Context(), d.pool, b)
+	check(d.t, err)
+	return d
 }
 
 func newDisk(t testing.TB) *disk {
@@ -79,7 +110,8 @@ func newDisk(t testing.TB) *disk {
 func (d *disk) open() *FS {
 	d.t.Helper()
 	f, err := Open(context.Background(), d.pool, d.user, Options{
-		Owner: "test", Keys: d.keys, Group: NewGroup(d.pool, 2), Damaged: func(err error) { d.damages = append(d.damages, err) },
+		Owner: "test", Keys: d.keys, Group: NewGroup(d.pool, 2), Objects: d.objects,
+		Damaged: func(err error) { d.damages = append(d.damages, err) },
 	})
 	check(d.t, err)
 	return f

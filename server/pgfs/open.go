@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -14,11 +15,12 @@ import (
 
 // Options say how [Open] takes over a user.
 type Options struct {
-	Owner   string        // names this process in the table owners
-	Keys    *Keys         // encrypts; nil stores everything as it is
-	Group   *Group        // shares transactions with other users; nil: each write is a transaction of its own
-	Timeout time.Duration // of one statement; 0 means 30 s. A write that takes longer fails with [ErrUnknown]
-	Damaged func(error)   // hears of each damaged row, with an error that wraps [ErrDamaged]; nil for nobody
+	Owner   string          // names this process in the table owners
+	Keys    *Keys           // encrypts; nil stores everything as it is
+	Group   *Group          // shares transactions with other users; nil: each write is a transaction of its own
+	Timeout time.Duration   // of one statement; 0 means 30 s. A write that takes longer fails with [ErrUnknown]
+	Objects *bucket.Objects // from [Attach]; takes large content. nil leaves all of it in the database
+	Damaged func(error)     // hears of each damaged row, with an error that wraps [ErrDamaged]; nil for nobody
 }
 
 // Open takes the user over from whichever process has it, and opens its files. An unknown user has an empty folder. The
@@ -31,6 +33,7 @@ func Open(ctx context.Context, pool *pgxpool.Pool, user uuid.UUID, o Options) (*
 		owner:   &owner{pool: pool, group: o.Group, user: user, timeout: o.Timeout},
 		sealer:  plain{},
 		damaged: o.Damaged,
+		objects: o.Objects,
 		root:    &node{id: 1, folder: true, refs: 1},
 		locks:   map[slot]*holders{},
 	}

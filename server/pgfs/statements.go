@@ -19,12 +19,12 @@ const (
 
 	result = ` SELECT ops FROM o`
 
-	// $4 node, $5 n, $6 off, $7 size, $8 data
-	insertExtents = `, e AS (INSERT INTO extents (user_id, node, n, off, size, data) SELECT $1, $4::bigint, x.* FROM o,
-	unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[]) AS x)`
-	// $9 size, $10 mtime, $11 n of dead extents
-	updateNode = `, s AS (UPDATE nodes SET size = $9::bigint, mtime = $10::bigint FROM o WHERE user_id = $1 AND node = $4::bigint),
-	d AS (DELETE FROM extents USING o WHERE user_id = $1 AND node = $4::bigint AND n = ANY($11::bigint[]))`
+	// $4 node, $5 n, $6 off, $7 size, $8 data, $9 object
+	insertExtents = `, e AS (INSERT INTO extents (user_id, node, n, off, size, data, object) SELECT $1, $4::bigint, x.* FROM o,
+	unnest($5::bigint[], $6::bigint[], $7::bigint[], $8::bytea[], $9::uuid[]) AS x)`
+	// $10 size, $11 mtime, $12 n of dead extents
+	updateNode = `, s AS (UPDATE nodes SET size = $10::bigint, mtime = $11::bigint FROM o WHERE user_id = $1 AND node = $4::bigint),
+	d AS (DELETE FROM extents USING o WHERE user_id = $1 AND node = $4::bigint AND n = ANY($12::bigint[]))`
 
 	// $4 node
 	dropNode = `, dn AS (DELETE FROM nodes USING o WHERE user_id = $1 AND node = $4::bigint),
@@ -65,8 +65,8 @@ const (
 	selectKept   = `SELECT node FROM entries WHERE user_id = $1 AND parent = 0`
 	selectFolder = `SELECT e.name, e.node, e.folder, n.size, n.mtime FROM entries e JOIN nodes n ON n.user_id = e.user_id AND n.node = e.node
 	WHERE e.user_id = $1 AND e.parent = $2`
-	selectExtents = `SELECT n, off, size, octet_length(data), CASE WHEN octet_length(data) <= $3 THEN data END FROM extents
-	WHERE user_id = $1 AND node = $2 ORDER BY n`
+	selectExtents = `SELECT n, off, size, octet_length(data), CASE WHEN octet_length(data) <= $3 AND object IS NULL THEN data END, object
+	FROM extents WHERE user_id = $1 AND node = $2 ORDER BY n`
 	selectRun  = `SELECT n, data FROM extents WHERE user_id = $1 AND node = $2 AND n BETWEEN $3 AND $4`
 	selectData = `SELECT n, data FROM extents WHERE user_id = $1 AND node = $2 AND n = ANY($3::bigint[])`
 )

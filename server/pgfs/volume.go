@@ -8,6 +8,7 @@ import (
 	"sync"
 	"syscall"
 
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/jackc/pgx/v5"
 )
 
@@ -19,6 +20,7 @@ type volume struct {
 	*owner
 	sealer  Sealer
 	damaged func(error)
+	objects *bucket.Objects // nil: all content is in the database
 
 	mu     sync.Mutex // guards the tree; held during the statements that change it
 	root   *node
@@ -31,6 +33,14 @@ type volume struct {
 }
 
 var errEscapes = errors.New("path escapes from its folder")
+
+// most returns how much data an extent has at most, in bytes.
+func (v *volume) most() int {
+	if v.objects != nil {
+		return maxObject
+	}
+	return maxExtent
+}
 
 // place is where a path leads: a name in a folder, and what is there.
 type place struct {
@@ -150,7 +160,7 @@ func (v *volume) create(p place, folder bool) (*node, error) {
 	if err != nil {
 		return nil, err
 	}
-	n := &node{id: v.last + 1, folder: folder, up: p.dir, name: p.name, loaded: true}
+	n := &node{id: v.last + 1, folder: folder, up: p.dir, name: p.name, loaded: true, content: content{most: v.most()}}
 	n.touch()
 	n.changed = false
 	v.last++
