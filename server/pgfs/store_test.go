@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"os"
 	"slices"
 	"strings"
@@ -88,6 +89,10 @@ func (w *twins) draft() ctxdir.Draft {
 	text := strings.Repeat(fmt.Sprint(w.n, " "), size/4)
 	if rapid.IntRange(0, 5).Draw(w.t, "binary") == 0 {
 		text = base64.StdEncoding.EncodeToString([]byte(text))
+	} else if size > 10 && rapid.Bool().Draw(w.t, "dense") { // it does not get smaller
+		b := make([]byte, size)
+		_, _ = rand.NewChaCha8([32]byte{byte(w.n)}).Read(b)
+		text = base64.RawURLEncoding.EncodeToString(b)
 	}
 	id := uuid.NewSHA1(w.id, []byte(fmt.Sprint(w.n)))
 	w.ids = append(w.ids, id)
