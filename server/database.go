@@ -7,11 +7,13 @@ import (
 	"io/fs"
 	"os"
 	"sync/atomic"
+	"time"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/knobs"
 	"github.com/ctxdir/ctxdir/internal/vfs"
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/ctxdir/ctxdir/server/internal/schema"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
@@ -27,6 +29,9 @@ type Database struct {
 	keys     *pgfs.Keys
 	group    *pgfs.Group
 	damaged  func(error)
+	bucket   bucket.Bucket
+	failed   func(error)
+	objects  *bucket.Objects // once it is prepared
 	users    *users.Users
 	prepared atomic.Bool
 }
@@ -38,6 +43,10 @@ type DatabaseOptions struct {
 	// Apart gives each write a transaction of its own. Otherwise writes of several users share transactions, which a database
 	// that is distributed by user would have to coordinate.
 	Apart bool
+	// Bucket takes large content; nil leaves all of it in the database.
+	Bucket bucket.Bucket
+	// Failed hears of each request to the bucket that failed. It may be nil.
+	Failed func(error)
 	// Damaged hears of each damaged row. It may be nil.
 	Damaged func(error)
 }
@@ -55,7 +64,7 @@ func NewDatabase(ctx context.Context, url string, o DatabaseOptions) (*Database,
 	if err != nil {
 		return nil, err
 	}
-	d := &Database{pool: pool, users: users.InDatabase(pool), keys: pgfs.NewKeys(o.Master), damaged: o.Damaged}
+	d := &Database{pool: pool, users: users.InDatabase(pool), keys: pgfs.NewKeys(o.Master), damaged: o.Damaged, bucket: o.Bucket, failed: o.Failed}
 	if !o.Apart {
 		d.group = pgfs.NewGroup(pool, 2)
 	}
@@ -72,7 +81,8 @@ func (d *Database) Close() error {
 func (d *Database) Migrate(ctx context.Context) error { return schema.Migrate(ctx, d.pool) }
 
 // Prepare makes the tables, and looks whether the master key is that of the database: the error wraps [pgfs.ErrKey] if it is
-// not, and nothing has been written with it.
+// not, and nothing has been written with it. It wraps [pgfs.ErrBucket] if the bucket is another one, and [pgfs.ErrNoBucket] if
+// there is none and it is needed.
 func (d *Database) Prepare(ctx context.Context) error {
 	if err := d.Migrate(ctx); err != nil {
 		return err
@@ -80,18 +90,57 @@ func (d *Database) Prepare(ctx context.Context) error {
 	if err := d.keys.Check(ctx, d.pool); err != nil {
 		return err
 	}
+	var err error
+	if d.objects, err = pgfs.Attach(ctx, d.pool, d.bucket); err != nil {
+		return err
+	}
+	if d.objects != nil {
+		d.objects.Failed = d.failed
+	}
 	d.prepared.Store(true)
 	return nil
 }
 
-// IsUnreachable reports whether an error says that nobody answers at the address, so that another try may help.
+// Sweep removes objects of the bucket that no row has named for the time grace. It is for a database that is prepared, and has
+// a bucket.
+func (d *Database) Sweep(ctx context.Context, grace time.Duration) (pgfs.Swept, error) {
+	return pgfs.Sweep(ctx, d.pool, d.objects, grace)
+}
+
+// SweepDaily sweeps once a day, until ctx ends: one of the servers of the database does it. Each hour it looks whether it is
+// time. tell hears of each sweep, and of a look that failed.
+func (d *Database) SweepDaily(ctx context.Context, grace time.Duration, tell func(pgfs.Swept, error)) {
+	if d.objects == nil {
+		return
+	}
+	tick := time.NewTicker(time.Hour)
+	defer tick.Stop()
+	for {
+		claimed, err := pgfs.ClaimSweep(ctx, d.pool)
+		var s pgfs.Swept
+		if claimed && err == nil {
+			s, err = d.Sweep(ctx, grace)
+		}
+		if ctx.Err() == nil && (claimed || err != nil) {
+			tell(s, err)
+		}
+		select {
+		case <-ctx.Done():
+			return
+		case <-tick.C:
+		}
+	}
+}
+
+// IsUnreachable reports whether an error says that nobody answers at the address of the database or of the bucket, so that
+// another try may help.
 func IsUnreachable(err error) bool {
 	var c *pgconn.ConnectError
 	var p *pgconn.PgError
 	if errors.As(err, &p) {
 		return p.Code == "57P03" // cannot_connect_now: it starts, or recovers
 	}
-	return errors.As(err, &c)
+	return errors.As(err, &c) || bucket.IsUnreachable(err)
 }
 
 // Users returns the users.
@@ -121,7 +170,7 @@ func (d *Database) Ready(ctx context.Context) error {
 // Open implements [Stores].
 func (d *Database) Open(ctx context.Context, user uuid.UUID) (Store, error) {
 	host, _ := os.Hostname() // only for people who look at the table
-	o := pgfs.Options{Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Keys: d.keys, Group: d.group, Damaged: d.damaged}
+	o := pgfs.Options{Owner: fmt.Sprintf("%s/%d", host, os.Getpid()), Keys: d.keys, Group: d.group, Objects: d.objects, Damaged: d.damaged}
 	f, err := pgfs.Open(ctx, d.pool, user, o)
 	if err != nil {
 		return nil, err
@@ -130,7 +179,7 @@ func (d *Database) Open(ctx context.Context, user uuid.UUID) (Store, error) {
 	if err != nil {
 		return nil, errors.Join(err, f.Close())
 	}
-	return inDatabase{s, f}, nil
+	return inDatabase{s, f, d.objects}, nil
 }
 
 // Rewrap wraps the keys of all users with the newest master key, and returns how many there are.
@@ -144,11 +193,20 @@ func (d *Database) Verify(ctx context.Context, m pgfs.Master) (int, error) {
 // inDatabase is a store in the database.
 type inDatabase struct {
 	*ctxdir.Store
-	files *pgfs.FS
+	files   *pgfs.FS
+	objects *bucket.Objects
 }
 
 func (s inDatabase) Engine() *ctxdir.Store { return s.Store }
 func (s inDatabase) Alive() error          { return s.files.Alive() }
+
+// Failing implements [Store].
+func (s inDatabase) Failing() error {
+	if s.objects == nil {
+		return nil
+	}
+	return s.objects.Failure()
+}
 
 // Look implements [Store].
 func (s inDatabase) Look(ctx context.Context) error { return s.files.Look(ctx) }

@@ -38,13 +38,13 @@ const (
 	joinEvery = time.Second
 )
 
-// bucket bounds answers.
-type bucket struct {
+// tokenBucket bounds answers.
+type tokenBucket struct {
 	mu   sync.Mutex
 	full time.Time // when all joinBurst would be allowed again
 }
 
-func (b *bucket) allowed(now time.Time) bool {
+func (b *tokenBucket) allowed(now time.Time) bool {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if b.full.Before(now) {

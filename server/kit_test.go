@@ -16,6 +16,7 @@ import (
 
 	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
@@ -65,6 +66,8 @@ type backend struct {
 	url    string // of a database; empty for the folder
 	master pgfs.Master
 	apart  bool
+	bucket bucket.Bucket
+	failed func(error)
 }
 
 // each runs a test over a folder and over a database.
@@ -103,7 +106,7 @@ func (b backend) open(t *testing.T) (*users.Users, server.Directory, server.Stor
 		return all, all, server.Folders(b.dir)
 	}
 	d, err := server.NewDatabase(t.Context(), b.url, server.DatabaseOptions{
-		Master: b.master, Apart: b.apart, Damaged: func(err error) { t.Error(err) },
+		Master: b.master, Apart: b.apart, Bucket: b.bucket, Failed: b.failed, Damaged: func(err error) { t.Error(err) },
 	})
 	if err != nil {
 		t.Fatal(err)

@@ -79,7 +79,7 @@ type Server struct {
 	ended   context.Context
 	end     context.CancelFunc
 	recheck time.Duration
-	joins   bucket
+	joins   tokenBucket
 
 	mu      sync.Mutex
 	tenants map[uuid.UUID]*tenant
@@ -172,7 +172,7 @@ func (x *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if owner == "" {
 		t.expect(r, a.grant.Quota)
 	}
-	seen.failed = t.failed
+	seen.failed = t.unavailable
 	go x.watch(ctx, stop, token, owner, t)
 	r.Header.Set("Authorization", "Bearer "+x.token)
 	r = a.in(r, owner)

@@ -26,6 +26,8 @@ type Store interface {
 	Size() (int64, error)
 	// Alive returns why nothing works any more until the store is opened anew; nil as long as it works.
 	Alive() error
+	// Failing returns why the last request to an object store failed; nil if it did not. The store goes on.
+	Failing() error
 	// Look is Alive after a look at where the store is: another server may have taken it over.
 	Look(ctx context.Context) error
 	Close() error
@@ -52,6 +54,7 @@ type inFolder struct {
 
 func (s inFolder) Engine() *ctxdir.Store { return s.Store }
 func (s inFolder) Alive() error          { return nil }
+func (s inFolder) Failing() error        { return nil }
 
 // Look implements [Store]. Several processes may use a folder.
 func (s inFolder) Look(context.Context) error { return nil }

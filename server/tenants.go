@@ -106,6 +106,14 @@ func (t *tenant) failed() error {
 	return t.store.Alive()
 }
 
+// unavailable returns why a request that failed may succeed later.
+func (t *tenant) unavailable() error {
+	if err := t.failed(); err != nil {
+		return err
+	}
+	return t.store.Failing()
+}
+
 func (x *Server) release(t *tenant) {
 	x.mu.Lock()
 	t.uses--

@@ -15,6 +15,9 @@ import (
 // Objects is what one database has in a bucket. Names of objects are random. A marker among them tells it from another
 // bucket, and from one that is empty because it is not mounted.
 type Objects struct {
+	// Failed hears of each request that failed; nil for nobody. It is set before the first request.
+	Failed func(error)
+
 	bucket Bucket
 	id     uuid.UUID
 	last   atomic.Pointer[error]
@@ -102,6 +105,9 @@ type Listed struct {
 func (o *Objects) note(err error) error {
 	if err != nil {
 		err = fmt.Errorf("object store: %w", err)
+		if o.Failed != nil {
+			o.Failed(err)
+		}
 	}
 	o.last.Store(&err)
 	return err

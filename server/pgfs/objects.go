@@ -17,6 +17,10 @@ const (
 	maxRequests = 8        // at once, for one write or read
 )
 
+// errStore stands for what failed at an object store: users may see it, and are not told its address. Whoever runs the server
+// hears of it from [bucket.Objects].Failed.
+var errStore = errors.New("the object store failed")
+
 var errNoObjects = errors.New("content is in an object store, which this server was started without")
 
 // upload puts sealed extents into the object store if they are large. It returns what the rows have instead: the names of
@@ -46,8 +50,8 @@ func (v *volume) upload(sent []*extent, data [][]byte) ([]pgtype.UUID, error) {
 			return err
 		})
 	}
-	if err := g.Wait(); err != nil {
-		return nil, fault(err)
+	if g.Wait() != nil {
+		return nil, fault(errStore)
 	}
 	return names, nil
 }
@@ -96,7 +100,7 @@ func (v *volume) object(n *node, x *extent) ([]byte, error) {
 	case errors.Is(err, bucket.ErrMissing), errors.Is(err, bucket.ErrTooLarge):
 		return nil, fmt.Errorf("%w: extent %d of node %d: object %s: %w", ErrDamaged, x.n, n.id, x.object, err)
 	case err != nil:
-		return nil, fault(err)
+		return nil, fault(errStore)
 	}
 	return v.open(n, x, sealed)
 }

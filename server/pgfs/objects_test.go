@@ -173,31 +173,53 @@ func TestDamagedObject(t *testing.T) {
 	}
 }
 
-// TestRepairWithoutObject: a check finds that objects are missing, and a repair mends what can be.
-func TestRepairWithoutObject(t *testing.T) {
-	b := inFolder(t)
-	d, id := newDisk(t).attach(b), uuid.New()
-	f := d.open()
+func denseText(n int) string { return base64.RawURLEncoding.EncodeToString(dense(byte(n), 200_000)) }
+
+// fillDense makes a store with a context of messages that the bucket has.
+func fillDense(t *testing.T, f *FS, id uuid.UUID, messages int) {
+	t.Helper()
 	s, err := ctxdir.Init("database", knobs.Options(engine.WithFS(f)))
 	check(t, err)
 	c, err := s.Create(t.Context(), ctxdir.Metadata{ID: id})
 	check(t, err)
-	const messages = 5
-	text := func(n int) string { return base64.RawURLEncoding.EncodeToString(dense(byte(n), 200_000)) }
 	for n := range messages {
-		body := fmt.Sprintf(`{"role":"user","content":%q}`, text(n))
+		body := fmt.Sprintf(`{"role":"user","content":%q}`, denseText(n))
 		_, err := c.Active().Append(t.Context(), ctxdir.Draft{Body: json.RawMessage(body)})
 		check(t, err)
 	}
 	check(t, errors.Join(c.Close(), s.Close(), f.Close()))
+}
+
+// intactDense counts the messages that are as they were written.
+func intactDense(t *testing.T, s *ctxdir.Store, id uuid.UUID) (n int) {
+	t.Helper()
+	check(t, s.Use(t.Context(), id, func(c *ctxdir.Context) error {
+		for m, err := range c.Active().Messages(t.Context(), 0, 100) {
+			check(t, err)
+			body, err := m.Body(t.Context())
+			if m.Unavailable == nil && err == nil && strings.Contains(string(body), denseText(int(m.Position))) {
+				n++
+			}
+		}
+		return nil
+	}))
+	return n
+}
+
+// TestRepairWithoutObject: a check finds that objects are missing, and a repair mends what can be.
+func TestRepairWithoutObject(t *testing.T) {
+	b := inFolder(t)
+	d, id := newDisk(t).attach(b), uuid.New()
+	const messages = 5
+	fillDense(t, d.open(), id, messages)
 	all := d.named()
 	if len(all) < messages {
 		t.Fatalf("there are %d objects", len(all))
 	}
 	check(t, d.objects.Remove(t.Context(), all[0]))
 
-	f = d.open()
-	s, err = ctxdir.Open("database", knobs.Options(engine.WithFS(f)))
+	f := d.open()
+	s, err := ctxdir.Open("database", knobs.Options(engine.WithFS(f)))
 	check(t, err)
 	found := 0
 	for x, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
@@ -211,19 +233,8 @@ func TestRepairWithoutObject(t *testing.T) {
 	}
 	_, err = s.Repair(t.Context(), ctxdir.RepairOptions{All: true})
 	check(t, err)
-	intact := 0
-	check(t, s.Use(t.Context(), id, func(c *ctxdir.Context) error {
-		for m, err := range c.Active().Messages(t.Context(), 0, 100) {
-			check(t, err)
-			body, err := m.Body(t.Context())
-			if m.Unavailable == nil && err == nil && strings.Contains(string(body), text(int(m.Position))) {
-				intact++
-			}
-		}
-		return nil
-	}))
-	if intact != messages-1 {
-		t.Errorf("%d of %d messages are intact", intact, messages)
+	if n := intactDense(t, s, id); n != messages-1 {
+		t.Errorf("%d of %d messages are intact", n, messages)
 	}
 	check(t, errors.Join(s.Close(), f.Close()))
 }
@@ -260,6 +271,43 @@ func TestStoreAway(t *testing.T) {
 	if got, err := get(f, "file"); err != nil || !bytes.Equal(got, text) {
 		t.Errorf("after another write: %v", err)
 	}
+}
+
+// TestCheckAway: a check and a repair while the store is away change nothing, and afterwards nothing is damaged.
+func TestCheckAway(t *testing.T) {
+	store := s3test.Start(t)
+	d, id := newDisk(t).attach(store.Open(t)), uuid.New()
+	const messages = 1
+	fillDense(t, d.open(), id, messages)
+	f := d.open()
+	s, err := ctxdir.Open("database", knobs.Options(engine.WithFS(f)))
+	check(t, err)
+	store.Away.Store(true)
+	for x, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
+		t.Logf("check: %+v, %v", x, err)
+	}
+	r, err := s.Repair(t.Context(), ctxdir.RepairOptions{All: true})
+	t.Logf("repair: %+v, %v", r, err)
+	_, err = s.Collect(t.Context(), ctxdir.CollectOptions{All: true})
+	t.Logf("collect: %v", err)
+	if len(d.damages) > 0 {
+		t.Error(d.damages)
+	}
+	store.Away.Store(false)
+	check(t, errors.Join(s.Close(), f.Close()))
+	f = d.open()
+	s, err = ctxdir.Open("database", knobs.Options(engine.WithFS(f)))
+	check(t, err)
+	for x, err := range s.Check(t.Context(), ctxdir.CheckOptions{All: true, ReadData: true}) {
+		check(t, err)
+		if x.Severity != ctxdir.SeverityInfo {
+			t.Errorf("%+v", x)
+		}
+	}
+	if n := intactDense(t, s, id); n != messages {
+		t.Errorf("%d of %d messages are intact", n, messages)
+	}
+	check(t, errors.Join(s.Close(), f.Close()))
 }
 
 // hooked calls a function after each Put.

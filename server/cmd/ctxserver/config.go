@@ -24,6 +24,9 @@ type config struct {
 
 	ModelURL, ModelName, ModelKey string
 
+	Blobs, BlobsKeyID, BlobsSecret string
+	BlobsGrace                     day
+
 	Apart     bool
 	PlainHTTP bool
 	MaxBody   int64
@@ -45,6 +48,11 @@ func (c *config) flags(root *cobra.Command) {
 	p.StringVar(&c.DB, "db", "", "keep them in the PostgreSQL at `URL` instead; better as $CTXSERVER_DB_FILE if it has a password")
 	p.StringVar(&c.MasterKey, "key", "", "encrypt what is in the database with the key in `FILE`, from: ctxserver key new FILE")
 	p.BoolVar(&c.Apart, "db-apart", false, "let no two users share a transaction, for a database that is distributed by user")
+	p.StringVar(&c.Blobs, "blobs", "", "keep large content of the database in the object store at `URL`: s3://, gs:// or file:///DIR")
+	p.StringVar(&c.BlobsKeyID, "blobs-key-id", "", "the `ID` of the access key of the object store")
+	p.StringVar(&c.BlobsSecret, "blobs-secret", "", "the `SECRET` of that key; better as $CTXSERVER_BLOBS_SECRET_FILE")
+	c.BlobsGrace = day(7 * 24 * time.Hour)
+	p.Var(&c.BlobsGrace, "blobs-grace", "keep objects for `DURATION` after their rows went, for a database that is set back")
 	p.StringVar(&c.File, "config", "", "read settings from `FILE`, in YAML")
 	p.StringVar(&c.Listen, "listen", "127.0.0.1:7434", "listen at `ADDR`")
 	p.StringVar(&c.PublicURL, "public-url", "", "accept requests for the host of `URL`: how users reach the server")
@@ -165,6 +173,12 @@ func (c *config) check() error {
 		return errors.New("--dir and --db exclude each other")
 	case c.DB == "" && (c.MasterKey != "" || c.Apart):
 		return errors.New("--key and --db-apart are for a database: --db")
+	case c.DB == "" && c.Blobs != "":
+		return errors.New("--blobs is for a database: --db; a folder keeps all content itself")
+	case c.Blobs == "" && (c.BlobsKeyID != "" || c.BlobsSecret != ""):
+		return errors.New("--blobs-key-id and --blobs-secret are for an object store: --blobs")
+	case c.BlobsGrace < 0:
+		return errors.New("--blobs-grace must not be negative")
 	case (c.Cert == "") != (c.Key == ""):
 		return fmt.Errorf("--tls-cert and --tls-key need each other")
 	case c.MaxBody < 1 || c.MaxOpen < 1 || c.Idle <= 0:

@@ -86,7 +86,7 @@ func (a *app) withKey(cmd *cobra.Command, f func(d *server.Database) error) erro
 	}
 	return a.withDatabase(cmd.Context(), func(d *server.Database) error {
 		if err := d.Prepare(cmd.Context()); err != nil {
-			return err
+			return a.config.explain(err)
 		}
 		return f(d)
 	})

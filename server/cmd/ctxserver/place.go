@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/ctxdir/ctxdir/server/keyfile"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
@@ -21,6 +22,7 @@ type place struct {
 	users     *users.Users
 	stores    server.Stores
 	prepare   func(ctx context.Context) error // returns once the directory is ready, or cannot become so
+	maintain  func(ctx context.Context)       // once it is ready, until ctx ends
 	close     func() error
 }
 
@@ -32,7 +34,7 @@ func (a *app) place(ctx context.Context, log *slog.Logger) (place, error) {
 		if err != nil {
 			return place{}, err
 		}
-		return place{all, all, server.Folders(c.Dir), func(context.Context) error { return nil }, all.Close}, nil
+		return place{all, all, server.Folders(c.Dir), func(context.Context) error { return nil }, func(context.Context) {}, all.Close}, nil
 	}
 	if c.MasterKey == "" {
 		return place{}, wrong("--db needs --key: what is in the database is encrypted; make one with ctxserver key new FILE")
@@ -47,7 +49,20 @@ func (a *app) place(ctx context.Context, log *slog.Logger) (place, error) {
 	if err != nil {
 		return place{}, err
 	}
-	return place{d, d.Users(), d, func(ctx context.Context) error { return c.prepare(ctx, d, log) }, d.Close}, nil
+	prepare := func(ctx context.Context) error { return c.prepare(ctx, d, log) }
+	maintain := func(ctx context.Context) { c.maintain(ctx, d, log) }
+	return place{d, d.Users(), d, prepare, maintain, d.Close}, nil
+}
+
+// maintain sweeps the object store, if there is one.
+func (c *config) maintain(ctx context.Context, d *server.Database, log *slog.Logger) {
+	d.SweepDaily(ctx, time.Duration(c.BlobsGrace), func(s pgfs.Swept, err error) {
+		if err != nil {
+			log.Warn("the sweep of the object store failed", "error", err)
+			return
+		}
+		log.Info("swept the object store", "objects", s.Objects, "orphans", s.Orphans, "removed", s.Removed)
+	})
 }
 
 func (c *config) openFolder() (*users.Users, error) {
@@ -58,9 +73,18 @@ func (c *config) openFolder() (*users.Users, error) {
 }
 
 func (c *config) openDatabase(ctx context.Context, log *slog.Logger) (*server.Database, error) {
+	var b bucket.Bucket
+	if c.Blobs != "" {
+		var err error
+		if b, err = bucket.Open(c.Blobs, bucket.Credentials{KeyID: c.BlobsKeyID, Secret: c.BlobsSecret}); err != nil {
+			return nil, wrong("--blobs: %w", err)
+		}
+	}
 	d, err := server.NewDatabase(ctx, c.DB, server.DatabaseOptions{
 		Master:  func() (tink.AEAD, error) { return keyfile.Master(c.MasterKey) },
 		Apart:   c.Apart,
+		Bucket:  b,
+		Failed:  func(err error) { log.Error("a request to the object store failed", "error", err) },
 		Damaged: func(err error) { log.Error("damage in the database", "error", err) },
 	})
 	if err != nil {
@@ -74,18 +98,30 @@ func (c *config) prepare(ctx context.Context, d *server.Database, log *slog.Logg
 	for {
 		err := d.Prepare(ctx)
 		switch {
-		case errors.Is(err, pgfs.ErrKey):
-			return fmt.Errorf("%w: %s is another key; start with the one that was used before, nothing has been changed", err, c.MasterKey)
 		case err == nil || !server.IsUnreachable(err) || ctx.Err() != nil:
-			return err
+			return c.explain(err)
 		}
-		log.Warn("the database does not answer", "error", err)
+		log.Warn("the database or the object store does not answer", "error", err)
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
 		case <-time.After(time.Second):
 		}
 	}
+}
+
+// explain says what to do about a database that something does not fit.
+func (c *config) explain(err error) error {
+	switch {
+	case errors.Is(err, pgfs.ErrKey):
+		return fmt.Errorf("%w: %s is another key; start with the one that was used before, nothing has been changed", err, c.MasterKey)
+	case errors.Is(err, pgfs.ErrNoBucket):
+		return fmt.Errorf("%w: set --blobs to the address that was used before; nothing has been changed", err)
+	case errors.Is(err, pgfs.ErrBucket):
+		return fmt.Errorf("%w: set --blobs to the address that was used before, or copy all objects to %s first; nothing has been changed",
+			err, c.Blobs)
+	}
+	return err
 }
 
 // withUsers runs f with the users.

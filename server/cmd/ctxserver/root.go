@@ -60,7 +60,7 @@ func (a *app) root() *cobra.Command {
 		Long: `Serve the conversations of many users. Each has a store of their own, and sees nothing of the others.
 
 Without a verb, ctxserver serves until it is told to end. It keeps users and stores in the folder --dir, or
-encrypted with --key in the PostgreSQL database --db.
+encrypted with --key in the PostgreSQL database --db, with large content in the object store --blobs if you want.
 Each flag is also an environment variable, such as CTXSERVER_LISTEN for --listen, and a line of the file
 --config, such as "listen: 127.0.0.1:7434". The environment wins over flags, and flags over the file.
 With _FILE after its name, a variable names a file with the value: so secrets stay out of the environment.`,
@@ -90,7 +90,7 @@ With _FILE after its name, a variable names a file with the value: so secrets st
 	root.SetVersionTemplate("{{.Version}}\n")
 	root.PersistentFlags().BoolVar(&a.json, "json", false, "print results as JSON Lines")
 	a.config.flags(root)
-	root.AddCommand(a.userCmd(), a.keyCmd(), a.configCmd())
+	root.AddCommand(a.userCmd(), a.keyCmd(), a.blobsCmd(), a.configCmd())
 	return root
 }
 

@@ -61,7 +61,9 @@ func (a *app) serve(ctx context.Context) error {
 		defer close(prepared)
 		if err := p.prepare(ctx); err != nil {
 			stop(err)
+			return
 		}
+		p.maintain(ctx)
 	}()
 	err = a.listen(ctx, s, config)
 	if cause := context.Cause(ctx); cause != nil && !errors.Is(cause, context.Canceled) {

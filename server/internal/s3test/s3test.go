@@ -2,6 +2,7 @@
 package s3test
 
 import (
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"sync/atomic"
@@ -17,6 +18,7 @@ type Store struct {
 	URL  string      // of the bucket
 	Away atomic.Bool // every request is answered with 503
 
+	memory *s3mem.Backend
 }
 
 // Credentials are those that the store takes. It takes any.
@@ -29,7 +31,7 @@ func Start(t testing.TB) *Store {
 	if err := memory.CreateBucket("objects"); err != nil {
 		t.Fatal(err)
 	}
-	s := &Store{}
+	s := &Store{memory: memory}
 	store := gofakes3.New(memory).Server()
 	h := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if s.Away.Load() {
@@ -41,6 +43,26 @@ func Start(t testing.TB) *Store {
 	t.Cleanup(h.Close)
 	s.URL = "s3://objects/some/folder?region=us-east-1&endpoint=" + h.URL
 	return s
+}
+
+// Content returns the names and the bytes of all objects.
+func (s *Store) Content(t testing.TB) map[string][]byte {
+	t.Helper()
+	list, err := s.memory.ListBucket("objects", &gofakes3.Prefix{}, gofakes3.ListBucketPage{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := map[string][]byte{}
+	for _, x := range list.Contents {
+		o, err := s.memory.GetObject("objects", x.Key, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if all[x.Key], err = io.ReadAll(o.Contents); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return all
 }
 
 // Open opens the bucket.
