@@ -3,7 +3,6 @@ package pgfs
 import (
 	"context"
 	"errors"
-	"fmt"
 
 	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/google/uuid"
@@ -26,7 +25,7 @@ const (
 )
 
 // Attach returns the objects that a database has in a bucket. The first call makes a marker in it. Later ones look for that:
-// the error wraps [ErrBucket] if it is not there, and is that of the store if it does not answer. Without a bucket, it returns
+// the error is [ErrBucket] if it is not there, and is that of the store if it does not answer. Without a bucket, it returns
 // nil, or [ErrNoBucket] if rows name objects.
 //
 // Crash order: the bucket has the marker before the database names it.
@@ -54,7 +53,7 @@ func Attach(ctx context.Context, pool *pgxpool.Pool, b bucket.Bucket) (*bucket.O
 	}
 	o := bucket.NewObjects(b, id)
 	if err := o.Check(ctx); errors.Is(err, bucket.ErrOther) {
-		return nil, fmt.Errorf("%w: %w", ErrBucket, err)
+		return nil, ErrBucket
 	} else if err != nil {
 		return nil, err
 	}

@@ -149,3 +149,67 @@ ctxserver config | grep db
 		t.Errorf("a secret is shown:\n%s", out)
 	}
 }
+
+// TestBlobs keeps large content in a folder of objects, and starts servers that have another one, or none.
+func TestBlobs(t *testing.T) {
+	_, url := pgtest.Empty(t)
+	g := newGuide(t)
+	g.text = ""
+	const more = `
+mkdir objects other
+ctxserver key new master.key
+export CTXSERVER_KEY=master.key CTXSERVER_BLOBS="file://$PWD/objects"
+ctxserver user add ada
+ADA=$(ctxserver user token ada)
+serve() { ctxserver & until curl -fs http://127.0.0.1:7434/readyz; do sleep 0.1; done; }
+api() { curl -fs -H "Authorization: Bearer $ADA" -H 'Content-Type: application/json' "$@"; }
+serve
+api -d '{"title":"Harbour plan"}' http://127.0.0.1:7434/v1/contexts >made
+id=$(grep -o '"id":"[^"]*"' made | cut -d'"' -f4)
+head -c 100000 /dev/urandom | base64 -w0 >text
+echo "{\"role\":\"user\",\"content\":\"$(cat text)\"}" >message
+api -o /dev/null -d @message http://127.0.0.1:7434/v1/contexts/$id/branches/main/messages
+kill %1
+wait %1
+find objects -type f -size +90k | wc -l
+serve
+api http://127.0.0.1:7434/v1/contexts/$id/branches/main/messages | grep -qFf text && echo read back
+ctxserver blobs sweep
+kill %1
+wait %1
+trap - EXIT
+if CTXSERVER_BLOBS="file://$PWD/other" ctxserver; then exit 1; fi
+if CTXSERVER_BLOBS="file://$PWD/none" ctxserver; then exit 1; fi
+mv objects/* other
+if ctxserver; then exit 1; fi
+mv other/* objects
+unset CTXSERVER_BLOBS
+if ctxserver; then exit 1; fi
+if ctxserver key rotate; then exit 1; fi
+if CTXSERVER_DB= CTXSERVER_KEY= ctxserver --dir data --blobs file:///x; then exit 1; fi
+CTXSERVER_BLOBS=s3://bucket CTXSERVER_BLOBS_KEY_ID=id CTXSERVER_BLOBS_SECRET_FILE=master.key ctxserver config | grep blobs
+`
+	out := g.runMore(t, url, more)
+	for _, want := range []string{
+		"1\n", "read back\n", "Looked at 1 objects; nothing names 0 of them, and 0 were removed\n",
+		"the objects of this database are not in this bucket: set --blobs to the address that was used before, or copy all objects to file://" + g.dir + "/other first; nothing has been changed\n",
+		"ctxserver: --blobs: the folder for objects: open " + g.dir + "/none: no such file or directory\n",
+		"content of this database is in an object store: set --blobs to the address that was used before; nothing has been changed\n",
+		"ctxserver: --blobs is for a database: --db; a folder keeps all content itself\n",
+		"blobs               s3://bucket",
+		"blobs-grace         168h0m0s", "blobs-secret        (secret)",
+	} {
+		if !strings.Contains(out, want) {
+			t.Errorf("%q is missing in:\n%s", want, out)
+		}
+	}
+	if n := strings.Count(out, "nothing has been changed"); n != 4 {
+		t.Errorf("%d servers refused to start:\n%s", n, out)
+	}
+}
+
+// runMore runs commands on a database.
+func (g guide) runMore(t *testing.T, url, more string) string {
+	t.Helper()
+	return strings.Join(g.run(t, "none", 0, "export CTXSERVER_DB='"+url+"'\n"+more), "== ")
+}
