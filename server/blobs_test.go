@@ -58,7 +58,9 @@ func TestNothingInTheBucket(t *testing.T) {
 	size := 0
 	for name, data := range all {
 		size += len(data)
-		for _, canary := range []string{"CANARY", id, ada.ID.String(), string(ada.ID[:]), k.tokens["ada"], "ctxdir.json", "metadata", dense()[:40]} {
+		for _, canary := range []string{
+			"CANARY", id, ada.ID.String(), string(ada.ID[:]), k.tokens["ada"], "ctxdir.json", "metadata", dense()[:40],
+		} {
 			if strings.Contains(name, canary) || bytes.Contains(data, []byte(canary)) {
 				t.Errorf("%s has %q", name, canary)
 			}
@@ -134,7 +136,7 @@ func TestErasedObjects(t *testing.T) {
 	}
 	sweep(0, pgfs.Swept{Objects: 2})
 	old := time.Now().Add(-25 * time.Hour)
-	must(t, filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
+	must(t, filepath.WalkDir(dir, func(path string, _ fs.DirEntry, err error) error {
 		return errors.Join(err, os.Chtimes(path, old, old))
 	}))
 	sweep(time.Hour, pgfs.Swept{Objects: 2, Orphans: 1})

@@ -64,7 +64,9 @@ func NewDatabase(ctx context.Context, url string, o DatabaseOptions) (*Database,
 	if err != nil {
 		return nil, err
 	}
-	d := &Database{pool: pool, users: users.InDatabase(pool), keys: pgfs.NewKeys(o.Master), damaged: o.Damaged, bucket: o.Bucket, failed: o.Failed}
+	d := &Database{
+		pool: pool, users: users.InDatabase(pool), keys: pgfs.NewKeys(o.Master), damaged: o.Damaged, bucket: o.Bucket, failed: o.Failed,
+	}
 	if !o.Apart {
 		d.group = pgfs.NewGroup(pool, 2)
 	}

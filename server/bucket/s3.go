@@ -67,7 +67,7 @@ func (s *s3) Get(ctx context.Context, name string, most int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	defer body.Close()
+	defer body.Close() //nolint:errcheck // it was read
 	return readAll(body, most)
 }
 

@@ -11,6 +11,13 @@
 // row for each doubling, and the engine needs no other way to write its logs. An append is one statement that inserts one
 // extent. Message files are not made at all, see vfs.HasViews, and logs are sealed when they are full.
 //
+// # Objects
+//
+// With a bucket, see [Attach], sealed extents of 32 KiB and more are objects, and their rows have the names of these. Such a file has
+// extents of up to 256 KiB, since each costs a request. The object is there before the row is committed. Rows go without
+// their objects, which [Sweep] removes once no row has named them for a while: it is the only one that removes any. A store
+// that does not answer is a disk that fails, EIO.
+//
 // # One owner
 //
 // The row of a user in owners has a fence, which each [Open] increments. Every write checks it in its own statement, with the
@@ -33,8 +40,8 @@
 // # Memory
 //
 // What was read of folders stays in memory, up to 50,000 entries of a user. Files that are open have their list of extents
-// there, 1 MiB of content that was read last, and small files whole. A file is read in extents of at most 64 KiB. Nothing is
-// allocated by a size that a row states: only by rows that are there.
+// there, 1 MiB of content that was read last, and small files whole. A file is read in extents of at most 64 KiB, or 256 KiB of
+// an object. Nothing is allocated by a size that a row states: only by rows that are there.
 //
 // # Encryption
 //

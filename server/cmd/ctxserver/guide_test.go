@@ -192,7 +192,8 @@ CTXSERVER_BLOBS=s3://bucket CTXSERVER_BLOBS_KEY_ID=id CTXSERVER_BLOBS_SECRET_FIL
 	out := g.runMore(t, url, more)
 	for _, want := range []string{
 		"1\n", "read back\n", "Looked at 1 objects; nothing names 0 of them, and 0 were removed\n",
-		"the objects of this database are not in this bucket: set --blobs to the address that was used before, or copy all objects to file://" + g.dir + "/other first; nothing has been changed\n",
+		"the objects of this database are not in this bucket: set --blobs to the address that was used before, or copy all objects to file://" +
+			g.dir + "/other first; nothing has been changed\n",
 		"ctxserver: --blobs: the folder for objects: open " + g.dir + "/none: no such file or directory\n",
 		"content of this database is in an object store: set --blobs to the address that was used before; nothing has been changed\n",
 		"ctxserver: --blobs is for a database: --db; a folder keeps all content itself\n",

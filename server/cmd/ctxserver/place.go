@@ -97,8 +97,7 @@ func (c *config) openDatabase(ctx context.Context, log *slog.Logger) (*server.Da
 func (c *config) prepare(ctx context.Context, d *server.Database, log *slog.Logger) error {
 	for {
 		err := d.Prepare(ctx)
-		switch {
-		case err == nil || !server.IsUnreachable(err) || ctx.Err() != nil:
+		if err == nil || !server.IsUnreachable(err) || ctx.Err() != nil {
 			return c.explain(err)
 		}
 		log.Warn("the database or the object store does not answer", "error", err)
