@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/server"
@@ -40,6 +41,30 @@ func TestDump(t *testing.T) {
 	}
 	if got := k.everything("ada"); got != want {
 		t.Errorf("the first one has changed:\n%s", got)
+	}
+}
+
+// TestDumpWithObjects restores a dump and a copy of the bucket that was made after it. The copies go on beside the first ones.
+func TestDumpWithObjects(t *testing.T) {
+	from, to := newDatabase(t), newDatabase(t)
+	dir, copied := t.TempDir(), t.TempDir()
+	from.bucket = inFolder(t, dir)
+	k := newKit(t, from, server.Options{})
+	k.create(k.tokens["ada"], "title", dense())
+	want := k.everything("ada")
+	must(t, pgtest.Dump(t.Context(), from.url, to.url, filepath.Join(t.TempDir(), "dump")))
+	k.create(k.tokens["ada"], "after the dump", dense()[1:])
+	must(t, os.CopyFS(copied, os.DirFS(dir)))
+
+	to.master, to.bucket = from.master, inFolder(t, copied)
+	r := joinKit(t, to, server.Options{})
+	r.tokens = k.tokens
+	if got := r.everything("ada"); got != want || len(want) < len(dense()) {
+		t.Errorf("restored: %d bytes, want %d", len(got), len(want))
+	}
+	id := r.create(k.tokens["ada"], "later", dense()[2:])
+	if a := r.do(k.tokens["ada"], "GET", messages(id), ""); !strings.Contains(a.body, dense()[2:]) {
+		t.Errorf("writing to the copy: %d", a.status)
 	}
 }
 

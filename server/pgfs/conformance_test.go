@@ -13,7 +13,6 @@ import (
 	"testing"
 
 	"github.com/ctxdir/ctxdir/internal/vfs"
-	"github.com/ctxdir/ctxdir/server/bucket"
 	"pgregory.net/rapid"
 )
 
@@ -227,16 +226,14 @@ func (p *pair) reopen() {
 }
 
 // TestLikeFolder runs the same operations on a database and on a folder.
-func TestLikeFolder(t *testing.T) { eachBucket(t, testLikeFolder) }
-
-func testLikeFolder(t *testing.T, b bucket.Bucket) {
-	pool, keys := database(t), NewKeys(master(t))
+func TestLikeFolder(t *testing.T) {
+	newDisk := anyBucket(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		check(t, err)
 		real, err := vfs.OS(dir)
 		check(t, err)
-		d := newDiskOf(t, pool, keys).attach(b)
+		d := newDisk(rt)
 		p := &pair{t: rt, disk: d, at: [2]vfs.FS{d.open(), real}}
 		rt.Repeat(p.operations())
 		p.reopen()

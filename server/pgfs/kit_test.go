@@ -16,6 +16,7 @@ import (
 	"github.com/tink-crypto/tink-go/v2/aead"
 	"github.com/tink-crypto/tink-go/v2/keyset"
 	"github.com/tink-crypto/tink-go/v2/tink"
+	"pgregory.net/rapid"
 )
 
 var (
@@ -75,13 +76,21 @@ type disk struct {
 	damages []error
 }
 
-// eachBucket runs a test with all content in the database, with large content in a folder, and in an object store.
-func eachBucket(t *testing.T, test func(t *testing.T, b bucket.Bucket)) {
-	t.Run("database", func(t *testing.T) { test(t, nil) })
-	eachStore(t, test)
+// anyBucket returns a function that makes the disk of a new user: all content is in the database, or large content is in a
+// folder, or in an object store.
+func anyBucket(t *testing.T) func(rt *rapid.T) *disk {
+	t.Helper()
+	all := map[string]func() *disk{}
+	for where, b := range map[string]bucket.Bucket{"database": nil, "folder": inFolder(t), "s3": s3test.Start(t).Open(t)} {
+		pool, keys := database(t), NewKeys(master(t))
+		all[where] = func() *disk { return newDiskOf(t, pool, keys).attach(b) }
+	}
+	return func(rt *rapid.T) *disk {
+		return all[rapid.SampledFrom([]string{"database", "folder", "s3"}).Draw(rt, "large content")]()
+	}
 }
 
-// eachStore is eachBucket without the first.
+// eachStore runs a test with large content in a folder, and in an object store.
 func eachStore(t *testing.T, test func(t *testing.T, b bucket.Bucket)) {
 	t.Run("folder", func(t *testing.T) { test(t, inFolder(t)) })
 	t.Run("s3", func(t *testing.T) { test(t, s3test.Start(t).Open(t)) })

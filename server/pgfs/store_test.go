@@ -15,7 +15,6 @@ import (
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/engine"
 	"github.com/ctxdir/ctxdir/internal/knobs"
-	"github.com/ctxdir/ctxdir/server/bucket"
 	"github.com/google/uuid"
 	"pgregory.net/rapid"
 )
@@ -308,14 +307,12 @@ func (w *twins) reopen() {
 }
 
 // TestLikeStore runs the same steps on a store in the database and on one in a folder.
-func TestLikeStore(t *testing.T) { eachBucket(t, testLikeStore) }
-
-func testLikeStore(t *testing.T, b bucket.Bucket) {
-	pool, keys := database(t), NewKeys(master(t))
+func TestLikeStore(t *testing.T) {
+	newDisk := anyBucket(t)
 	rapid.Check(t, func(rt *rapid.T) {
 		dir, err := os.MkdirTemp(t.TempDir(), "")
 		check(t, err)
-		w := &twins{t: rt, disk: newDiskOf(t, pool, keys).attach(b), dir: dir, id: uuid.New()}
+		w := &twins{t: rt, disk: newDisk(rt), dir: dir, id: uuid.New()}
 		w.opts = knobs.Options(engine.WithSealBytes(rapid.SampledFrom([]int64{-1, 4000, 100_000}).Draw(rt, "seal at")))
 		w.opts.RelaxedDurability = rapid.Bool().Draw(rt, "relaxed")
 		w.opts.CacheSize = rapid.SampledFrom([]int64{-1, 1 << 20}).Draw(rt, "cache")
