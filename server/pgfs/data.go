@@ -71,7 +71,7 @@ func (v *volume) load(n *node) error {
 
 // readAt reads what is there now, synced or not.
 func (v *volume) readAt(n *node, b []byte, off int64) (int, error) {
-	for try := 0; ; try++ {
+	for {
 		size, missing, err := v.gather(n, b, off)
 		if err != nil {
 			return 0, err
@@ -82,7 +82,7 @@ func (v *volume) readAt(n *node, b []byte, off int64) (int, error) {
 				return 0, err
 			}
 		}
-		if len(missing) > 0 && try < 2 { // another goroutine overwrote it meanwhile
+		if n.hides(missing) { // another goroutine overwrote it meanwhile
 			continue
 		}
 		for x, p := range missing {
@@ -96,6 +96,18 @@ func (v *volume) readAt(n *node, b []byte, off int64) (int, error) {
 		}
 		return len(b), nil
 	}
+}
+
+// hides reports whether an extent does not show any more. Only then may its row be gone.
+func (n *node) hides(extents map[*extent][]piece) bool {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	for x := range extents {
+		if x.live == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // gather copies what is in memory, and returns what is not.
