@@ -1,14 +1,15 @@
 package genkit
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"sync"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/firebase/genkit/go/ai"
 	"github.com/firebase/genkit/go/ai/exp"
 	"github.com/firebase/genkit/go/core"
 	"github.com/google/uuid"
@@ -22,12 +23,9 @@ var (
 const (
 	// Kind is the kind of the contexts that hold sessions. The external id is that of the session.
 	Kind = "genkit-session"
-	// IndexKind is the kind of the context that says to which session a snapshot belongs.
+	// IndexKind is the kind of the context that says to which session a snapshot belongs. It is its external id, too.
 	IndexKind = "genkit-snapshots"
 )
-
-// snapshotType is the type of the messages that are snapshots.
-const snapshotType = "snapshot"
 
 // Store keeps sessions with a custom state of the type State in a store. Several processes may use it.
 type Store[State any] struct {
@@ -39,49 +37,49 @@ func NewStore[State any](store *ctxdir.Store) *Store[State] { return &Store[Stat
 
 // GetSnapshot returns a snapshot, or nil if there is none.
 func (s *Store[State]) GetSnapshot(ctx context.Context, id string) (*exp.SessionSnapshot[State], error) {
-	snapshot, _, err := s.read(ctx, id)
-	return snapshot, err
+	v, err := s.read(ctx, id)
+	return v.snapshot(), err
 }
 
 // GetLatestSnapshot returns the last snapshot on the active branch of a session, or nil if there is none. That is the most
 // recently created one of the session, unless somebody made another branch the active one.
-func (s *Store[State]) GetLatestSnapshot(ctx context.Context, session string) (snapshot *exp.SessionSnapshot[State], err error) {
+func (s *Store[State]) GetLatestSnapshot(ctx context.Context, session string) (*exp.SessionSnapshot[State], error) {
 	if session == "" {
 		return nil, core.NewError(core.INVALID_ARGUMENT, "the session id is empty")
 	}
-	err = s.use(ctx, session, func(c *ctxdir.Context) error {
-		m, err := latest(ctx, c)
-		if m != nil {
-			snapshot, _, err = load[State](ctx, c, m)
-		}
-		return err
-	})
-	return snapshot, err
+	v, err := s.readFrom(ctx, session, func(c *ctxdir.Context) (*version[State], error) { return latest[State](ctx, c) })
+	return v.snapshot(), err
 }
 
-// use calls f with the context of a session, if it exists.
-func (s *Store[State]) use(ctx context.Context, session string, f func(*ctxdir.Context) error) error {
-	err := s.store.Use(ctx, ctxdir.ContextID(Kind, session), f)
-	if errors.Is(err, ctxdir.ErrNotExist) {
-		return nil
-	}
-	return err
-}
-
-// read returns a snapshot and the body of its message, or nil if there is none.
-func (s *Store[State]) read(ctx context.Context, id string) (snapshot *exp.SessionSnapshot[State], body []byte, err error) {
+// read returns a snapshot with its messages, or nil if there is none.
+func (s *Store[State]) read(ctx context.Context, id string) (*version[State], error) {
 	session, err := s.sessionOf(ctx, id)
 	if session == "" || err != nil {
-		return nil, nil, err
+		return nil, err
 	}
-	err = s.use(ctx, session, func(c *ctxdir.Context) error {
-		_, m, err := snapshotOf(ctx, c, id)
-		if m != nil {
-			snapshot, body, err = load[State](ctx, c, m)
+	return s.readFrom(ctx, session, func(c *ctxdir.Context) (*version[State], error) { return find[State](ctx, c, id) })
+}
+
+// readFrom returns the snapshot that f finds in a session with its messages, or nil if there is none.
+func (s *Store[State]) readFrom(ctx context.Context, session string, f func(*ctxdir.Context) (*version[State], error)) (v *version[State], err error) {
+	err = s.store.Use(ctx, ctxdir.ContextID(Kind, session), func(c *ctxdir.Context) error {
+		if v, err = f(c); v == nil || v.State == nil || err != nil {
+			return err
+		}
+		all, err := v.messages(ctx)
+		for _, m := range all {
+			message := &ai.Message{}
+			if err := json.Unmarshal(m.body, message); err != nil {
+				return err
+			}
+			v.State.Messages = append(v.State.Messages, message)
 		}
 		return err
 	})
-	return snapshot, body, err
+	if errors.Is(err, ctxdir.ErrNotExist) {
+		return nil, nil
+	}
+	return v, err
 }
 
 // entry is the body of a message of the index.
@@ -136,19 +134,18 @@ func (s *Store[State]) addToIndex(ctx context.Context, id, session string) error
 func (s *Store[State]) SaveSnapshot(ctx context.Context, id string,
 	fn func(*exp.SessionSnapshot[State]) (*exp.SessionSnapshot[State], error),
 ) (*exp.SessionSnapshot[State], error) {
-	if id == "" {
-		id = uuid.NewString()
-	}
+	id = cmp.Or(id, uuid.NewString())
 	for {
-		existing, was, err := s.read(ctx, id)
+		was, err := s.read(ctx, id)
 		if err != nil {
 			return nil, err
 		}
+		var raw []byte
 		session := ""
-		if existing != nil {
-			session = existing.SessionID // fn may change existing
+		if was != nil { // fn may change the rest
+			raw, session = was.raw, was.SessionID
 		}
-		next, err := fn(existing)
+		next, err := fn(was.snapshot())
 		if next == nil || err != nil {
 			return nil, err
 		}
@@ -157,7 +154,7 @@ func (s *Store[State]) SaveSnapshot(ctx context.Context, id string,
 		if next.SessionID == "" {
 			return nil, core.NewError(core.INVALID_ARGUMENT, "snapshot %q has no session id", id)
 		}
-		if err = s.put(ctx, next, was); err == nil {
+		if err = s.put(ctx, next, raw); err == nil {
 			return next, nil
 		}
 		if !errors.Is(err, ctxdir.ErrPosition) || ctx.Err() != nil {
@@ -177,79 +174,62 @@ func (s *Store[State]) put(ctx context.Context, next *exp.SessionSnapshot[State]
 	m := ctxdir.Metadata{Kind: Kind, ExternalID: next.SessionID, Labels: map[string]string{"tool": "genkit"}}
 	return s.store.UseOrCreate(ctx, m, func(c *ctxdir.Context) error {
 		sequence := c.Summary().Sequence
-		p, err := newPlan(ctx, c, next)
-		if err != nil {
+		change, err := save(ctx, c, next, was)
+		if change == nil || err != nil {
 			return err
 		}
-		if !bytes.Equal(p.was, was) {
-			return fmt.Errorf("snapshot %q was changed: %w", next.SnapshotID, ctxdir.ErrPosition)
-		}
-		if len(p.tail) == 0 && bytes.Equal(p.was, p.record.Body) {
-			return nil
-		}
-		_, err = c.Commit(ctx, p.apply, ctxdir.WriteOptions{Sequence: &sequence})
+		_, err = c.Commit(ctx, change, ctxdir.WriteOptions{Sequence: &sequence})
 		return err
 	})
 }
 
 // OnSnapshotStatusChange returns a channel that yields the status of a snapshot, and each later one that any process
-// stores. A slow reader gets the newest one. The channel is closed when ctx is cancelled, and at once if there is no such
-// snapshot.
+// stores. A slow reader gets the newest one. The channel is closed when ctx is cancelled, when the session is removed, and at
+// once if there is no such snapshot.
 func (s *Store[State]) OnSnapshotStatusChange(ctx context.Context, id string) <-chan exp.SnapshotStatus {
-	statuses, ready := make(chan exp.SnapshotStatus, 1), make(chan bool, 1)
+	statuses, ready := make(chan exp.SnapshotStatus, 1), make(chan struct{})
+	begin := sync.OnceFunc(func() { close(ready) })
 	go func() {
 		defer close(statuses)
+		defer begin()
 		session, err := s.sessionOf(ctx, id)
-		if err == nil && session != "" {
-			_ = s.use(ctx, session, func(c *ctxdir.Context) error { return follow(ctx, c, id, statuses, ready) })
+		if session == "" || err != nil {
+			return
 		}
-		select {
-		case ready <- false: // there is no such snapshot
-		default:
-			<-ctx.Done() // also if the session was removed
-		}
+		_ = s.store.Use(ctx, ctxdir.ContextID(Kind, session), func(c *ctxdir.Context) error {
+			w, err := c.Watch(ctx, c.Summary().Sequence)
+			if err != nil {
+				return err
+			}
+			defer func() { _ = w.Close() }()
+			var last exp.SnapshotStatus
+			send := func() {
+				v, err := find[State](ctx, c, id)
+				if v == nil || err != nil || v.Status == last {
+					return
+				}
+				last = v.Status
+				select {
+				case <-statuses: // nobody has read the one before
+				default:
+				}
+				statuses <- last
+			}
+			if send(); last == "" {
+				return nil
+			}
+			begin()
+			for e := range w.Events(ctx) {
+				if e.Kind == ctxdir.EventResync || e.Kind == ctxdir.EventMessage && e.Message.ID == messageID(c, id) {
+					if err := c.Refresh(ctx); err != nil {
+						return err
+					}
+					send()
+				}
+			}
+			return nil
+		})
 	}()
 	<-ready
 	return statuses
-}
-
-// follow sends the status of a snapshot and its changes, until ctx is cancelled or the session is removed. It reports to
-// ready that it has sent the first.
-func follow(ctx context.Context, c *ctxdir.Context, id string, statuses chan exp.SnapshotStatus, ready chan<- bool) error {
-	from := c.Summary().Sequence
-	_, m, err := snapshotOf(ctx, c, id)
-	if m == nil || err != nil {
-		return err
-	}
-	w, err := c.Watch(ctx, from)
-	if err != nil {
-		return err
-	}
-	defer w.Close()
-	var last exp.SnapshotStatus
-	send := func(m *ctxdir.Message) {
-		h, err := headerOf(ctx, m)
-		if err != nil || h.Status == last {
-			return
-		}
-		last = h.Status
-		select {
-		case <-statuses: // nobody has read the one before
-		default:
-		}
-		statuses <- last
-	}
-	send(m)
-	ready <- true
-	for e := range w.Events(ctx) {
-		switch {
-		case e.Kind == ctxdir.EventMessage && e.Message.ID == messageID(c, id):
-			send(e.Message)
-		case e.Kind == ctxdir.EventResync:
-			if _, m, err := snapshotOf(ctx, c, id); m != nil && err == nil {
-				send(m)
-			}
-		}
-	}
-	return nil
 }

@@ -275,7 +275,7 @@ func TestSize(t *testing.T) {
 	var texts []string
 	parent, size := "", 0
 	for i := range turns {
-		for _, text := range []string{fmt.Sprint("question ", i, strings.Repeat(" why", 300)), fmt.Sprint("answer ", i, strings.Repeat(" so", 900))} {
+		for _, text := range []string{strings.Repeat(fmt.Sprint("question ", i, " "), 100), strings.Repeat(fmt.Sprint("answer ", i, " "), 250)} {
 			texts, size = append(texts, text), size+len(text)
 		}
 		parent = save(t, s, "", at("x", parent, i, state{Step: i}, texts...)).SnapshotID
@@ -422,7 +422,7 @@ func TestRemove(t *testing.T) {
 	}
 	save(t, s, "s1", at("x", "", 1, state{}, "b"))
 	newest(t, s, "x", "s1", "b")
-	_, err := s.SaveSnapshot(t.Context(), "s1", func(was *snapshot) (*snapshot, error) { return at("other", "", 2, state{}, "c"), nil })
+	_, err := s.SaveSnapshot(t.Context(), "s1", func(*snapshot) (*snapshot, error) { return at("other", "", 2, state{}, "c"), nil })
 	if err != nil {
 		t.Fatal(err)
 	}
