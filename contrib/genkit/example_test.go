@@ -43,7 +43,7 @@ func Example() {
 
 	// From the first snapshot on, the session takes another course: a fork, which copies nothing.
 	_, _ = agent.RunText(ctx, "And in winter?", exp.WithSnapshotID[state](first.SnapshotID))
-	_ = store.Use(ctx, ctxdir.ContextID(genkit.Kind, "7"), func(c *ctxdir.Context) error {
+	_ = store.Use(ctx, genkit.ContextID("7"), func(c *ctxdir.Context) error {
 		branches, err := c.Branches(ctx)
 		for _, b := range branches {
 			fmt.Println(b.Name, b.Messages, b.Shared)

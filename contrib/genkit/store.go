@@ -20,12 +20,14 @@ var (
 	_ exp.SnapshotSubscriber = (*Store[any])(nil)
 )
 
-const (
-	// Kind is the kind of the contexts that hold sessions. The external id is that of the session.
-	Kind = "genkit-session"
-	// IndexKind is the kind of the context that says to which session a snapshot belongs. It is its external id, too.
-	IndexKind = "genkit-snapshots"
-)
+// IndexKind is the kind of the context that says to which session a snapshot belongs. It is its external id, too.
+const IndexKind = "genkit-snapshots"
+
+// externalID returns the external id of the context that holds a session.
+func externalID(session string) string { return "genkit/" + session }
+
+// ContextID returns the id of the context that holds a session. Its external id is genkit/SESSION.
+func ContextID(session string) uuid.UUID { return ctxdir.ContextID("", externalID(session)) }
 
 // Store keeps sessions with a custom state of the type State in a store. Several processes may use it.
 type Store[State any] struct {
@@ -62,7 +64,7 @@ func (s *Store[State]) read(ctx context.Context, id string) (*version[State], er
 
 // readFrom returns the snapshot that f finds in a session with its messages, or nil if there is none.
 func (s *Store[State]) readFrom(ctx context.Context, session string, f func(*ctxdir.Context) (*version[State], error)) (v *version[State], err error) {
-	err = s.store.Use(ctx, ctxdir.ContextID(Kind, session), func(c *ctxdir.Context) error {
+	err = s.store.Use(ctx, ContextID(session), func(c *ctxdir.Context) error {
 		if v, err = f(c); v == nil || v.State == nil || err != nil {
 			return err
 		}
@@ -171,7 +173,7 @@ func (s *Store[State]) put(ctx context.Context, next *exp.SessionSnapshot[State]
 			return err
 		}
 	}
-	m := ctxdir.Metadata{Kind: Kind, ExternalID: next.SessionID, Labels: map[string]string{"tool": "genkit"}}
+	m := ctxdir.Metadata{ExternalID: externalID(next.SessionID), Labels: map[string]string{"tool": "genkit"}}
 	return s.store.UseOrCreate(ctx, m, func(c *ctxdir.Context) error {
 		sequence := c.Summary().Sequence
 		change, err := save(ctx, c, next, was)
@@ -196,7 +198,7 @@ func (s *Store[State]) OnSnapshotStatusChange(ctx context.Context, id string) <-
 		if session == "" || err != nil {
 			return
 		}
-		_ = s.store.Use(ctx, ctxdir.ContextID(Kind, session), func(c *ctxdir.Context) error {
+		_ = s.store.Use(ctx, ContextID(session), func(c *ctxdir.Context) error {
 			w, err := c.Watch(ctx, c.Summary().Sequence)
 			if err != nil {
 				return err

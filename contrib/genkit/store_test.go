@@ -17,6 +17,7 @@ import (
 	"github.com/ctxdir/ctxdir/internal/adaptertest"
 	"github.com/firebase/genkit/go/ai"
 	"github.com/firebase/genkit/go/ai/exp"
+	"github.com/google/uuid"
 )
 
 type (
@@ -127,7 +128,7 @@ func newest(t *testing.T, s *sessions, session, id string, texts ...string) {
 // branches returns the branches of a session as NAME:MESSAGES(SHARED), the active one with a star.
 func branches(t *testing.T, store *ctxdir.Store, session string) (all string) {
 	t.Helper()
-	err := store.Use(t.Context(), ctxdir.ContextID(genkit.Kind, session), func(c *ctxdir.Context) error {
+	err := store.Use(t.Context(), genkit.ContextID(session), func(c *ctxdir.Context) error {
 		infos, err := c.Branches(t.Context())
 		for _, b := range infos {
 			all += fmt.Sprintf(" %s:%d(%d)", b.Name, b.Messages, b.Shared)
@@ -246,7 +247,7 @@ func TestRewind(t *testing.T) {
 	p.State = nil
 	save(t, s, "s3", p)
 	save(t, s, "s3", at("x", "s2", 3, state{}, "a", "b", "c"))
-	err := store.Use(t.Context(), ctxdir.ContextID(genkit.Kind, "x"), func(c *ctxdir.Context) error {
+	err := store.Use(t.Context(), genkit.ContextID("x"), func(c *ctxdir.Context) error {
 		_, err := c.Active().Fork(t.Context(), "retry", 2)
 		return errors.Join(err, c.Active().Rewind(t.Context(), 5)) // of the last snapshot, without its message
 	})
@@ -257,7 +258,7 @@ func TestRewind(t *testing.T) {
 	save(t, s, "s4", at("x", "s3", 4, state{}, "a", "b", "c", "d")) // an agent that has not noticed
 	newest(t, s, "x", "s4", "a", "b", "c", "d")
 	expectBranches(t, store, "x", "main:8(0)* retry:2(2)")
-	if err := store.Use(t.Context(), ctxdir.ContextID(genkit.Kind, "x"), func(c *ctxdir.Context) error {
+	if err := store.Use(t.Context(), genkit.ContextID("x"), func(c *ctxdir.Context) error {
 		return c.Switch(t.Context(), "retry")
 	}); err != nil {
 		t.Fatal(err)
@@ -282,9 +283,8 @@ func TestSize(t *testing.T) {
 	}
 	newest(t, s, "x", parent, texts...)
 	var stored int
-	for _, id := range []string{genkit.Kind + "/x", genkit.IndexKind + "/" + genkit.IndexKind} {
-		kind, external, _ := strings.Cut(id, "/")
-		err := store.Use(t.Context(), ctxdir.ContextID(kind, external), func(c *ctxdir.Context) error {
+	for _, id := range []uuid.UUID{genkit.ContextID("x"), ctxdir.ContextID(genkit.IndexKind, genkit.IndexKind)} {
+		err := store.Use(t.Context(), id, func(c *ctxdir.Context) error {
 			for m, err := range c.Active().Messages(t.Context(), 0, ctxdir.End) {
 				if err != nil {
 					return err
@@ -414,7 +414,7 @@ func TestRemove(t *testing.T) {
 	store := adaptertest.Open(t, "")
 	s := genkit.NewStore[state](store)
 	save(t, s, "s1", at("x", "", 1, state{}, "a"))
-	if _, err := adaptertest.Open(t, store.Info().Path).Remove(t.Context(), ctxdir.ContextID(genkit.Kind, "x")); err != nil {
+	if _, err := adaptertest.Open(t, store.Info().Path).Remove(t.Context(), genkit.ContextID("x")); err != nil {
 		t.Fatal(err)
 	}
 	if sn, err := s.GetSnapshot(t.Context(), "s1"); sn != nil || err != nil {

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/firebase/genkit/go/ai"
 	"github.com/firebase/genkit/go/ai/exp"
 	"github.com/google/uuid"
 )
@@ -246,7 +247,10 @@ func (v *version[State]) extend(ctx context.Context, next *exp.SessionSnapshot[S
 			keep++
 			continue
 		}
-		d.Role, d.CreatedAt = string(m.Role), next.UpdatedAt
+		if d.Role = string(m.Role); m.Role == ai.RoleModel {
+			d.Role = "assistant"
+		}
+		d.CreatedAt = next.UpdatedAt
 		tail = append(tail, d)
 	}
 	if keep < len(all) {

@@ -7,13 +7,13 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/contrib/genkit"
-	"github.com/firebase/genkit/go/core/x/session"
+	"github.com/firebase/genkit/go/ai/exp"
 )
 
 type State struct{ N int }
 
-func Example() {
-	ctx, next := context.Background(), State{}
+func Example(turn exp.AgentFunc[State]) {
+	ctx := context.Background()
 	//README 1
-	fmt.Println(err)
+	fmt.Println(out, err)
 }
