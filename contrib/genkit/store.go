@@ -5,8 +5,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"sync"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/firebase/genkit/go/ai"
@@ -40,7 +38,7 @@ func NewStore[State any](store *ctxdir.Store) *Store[State] { return &Store[Stat
 // GetSnapshot returns a snapshot, or nil if there is none.
 func (s *Store[State]) GetSnapshot(ctx context.Context, id string) (*exp.SessionSnapshot[State], error) {
 	v, err := s.read(ctx, id)
-	return v.snapshot(), err
+	return v.SessionSnapshot, err
 }
 
 // GetLatestSnapshot returns the last snapshot on the active branch of a session, or nil if there is none. That is the most
@@ -49,23 +47,27 @@ func (s *Store[State]) GetLatestSnapshot(ctx context.Context, session string) (*
 	if session == "" {
 		return nil, core.NewError(core.INVALID_ARGUMENT, "the session id is empty")
 	}
-	v, err := s.readFrom(ctx, session, func(c *ctxdir.Context) (*version[State], error) { return latest[State](ctx, c) })
-	return v.snapshot(), err
+	v, err := s.readFrom(ctx, session, latest[State])
+	return v.SessionSnapshot, err
 }
 
-// read returns a snapshot with its messages, or nil if there is none.
-func (s *Store[State]) read(ctx context.Context, id string) (*version[State], error) {
+// read returns a snapshot with its messages.
+func (s *Store[State]) read(ctx context.Context, id string) (version[State], error) {
 	session, err := s.sessionOf(ctx, id)
 	if session == "" || err != nil {
-		return nil, err
+		return version[State]{}, err
 	}
-	return s.readFrom(ctx, session, func(c *ctxdir.Context) (*version[State], error) { return find[State](ctx, c, id) })
+	return s.readFrom(ctx, session, func(ctx context.Context, c *ctxdir.Context) (version[State], error) {
+		return find[State](ctx, c, messageID(c, id))
+	})
 }
 
-// readFrom returns the snapshot that f finds in a session with its messages, or nil if there is none.
-func (s *Store[State]) readFrom(ctx context.Context, session string, f func(*ctxdir.Context) (*version[State], error)) (v *version[State], err error) {
+// readFrom returns the snapshot that f finds in a session with its messages.
+func (s *Store[State]) readFrom(ctx context.Context, session string,
+	f func(context.Context, *ctxdir.Context) (version[State], error),
+) (v version[State], err error) {
 	err = s.store.Use(ctx, ContextID(session), func(c *ctxdir.Context) error {
-		if v, err = f(c); v == nil || v.State == nil || err != nil {
+		if v, err = f(ctx, c); v.raw == nil || v.State == nil || err != nil {
 			return err
 		}
 		all, err := v.messages(ctx)
@@ -79,7 +81,7 @@ func (s *Store[State]) readFrom(ctx context.Context, session string, f func(*ctx
 		return err
 	})
 	if errors.Is(err, ctxdir.ErrNotExist) {
-		return nil, nil
+		return version[State]{}, nil
 	}
 	return v, err
 }
@@ -116,15 +118,11 @@ func (s *Store[State]) addToIndex(ctx context.Context, id, session string) error
 		return err
 	}
 	m := ctxdir.Metadata{Kind: IndexKind, ExternalID: IndexKind, Labels: map[string]string{"tool": "genkit"}}
-	err = s.store.UseOrCreate(ctx, m, func(c *ctxdir.Context) error {
+	return s.store.UseOrCreate(ctx, m, func(c *ctxdir.Context) error {
 		d.ID, d.OriginID = messageID(c, id), id
 		_, err := c.Active().Append(ctx, d)
 		return err
 	})
-	if errors.Is(err, ctxdir.ErrConflict) {
-		return fmt.Errorf("snapshot %q belongs to another session than %q: %w", id, session, err)
-	}
-	return err
 }
 
 // SaveSnapshot stores what fn makes of a snapshot. It calls fn again if another goroutine or process has changed the session
@@ -142,12 +140,11 @@ func (s *Store[State]) SaveSnapshot(ctx context.Context, id string,
 		if err != nil {
 			return nil, err
 		}
-		var raw []byte
 		session := ""
-		if was != nil { // fn may change the rest
-			raw, session = was.raw, was.SessionID
+		if was.raw != nil {
+			session = was.SessionID // fn may change it
 		}
-		next, err := fn(was.snapshot())
+		next, err := fn(was.SessionSnapshot)
 		if next == nil || err != nil {
 			return nil, err
 		}
@@ -156,7 +153,7 @@ func (s *Store[State]) SaveSnapshot(ctx context.Context, id string,
 		if next.SessionID == "" {
 			return nil, core.NewError(core.INVALID_ARGUMENT, "snapshot %q has no session id", id)
 		}
-		if err = s.put(ctx, next, raw); err == nil {
+		if err = s.put(ctx, next, was.raw); err == nil {
 			return next, nil
 		}
 		if !errors.Is(err, ctxdir.ErrPosition) || ctx.Err() != nil {
@@ -187,42 +184,38 @@ func (s *Store[State]) put(ctx context.Context, next *exp.SessionSnapshot[State]
 
 // OnSnapshotStatusChange returns a channel that yields the status of a snapshot, and each later one that any process
 // stores. A slow reader gets the newest one. The channel is closed when ctx is cancelled, when the session is removed, and at
-// once if there is no such snapshot.
+// once if there is no such snapshot. [ctxdir.Store.Close] waits until it is closed.
 func (s *Store[State]) OnSnapshotStatusChange(ctx context.Context, id string) <-chan exp.SnapshotStatus {
-	statuses, ready := make(chan exp.SnapshotStatus, 1), make(chan struct{})
-	begin := sync.OnceFunc(func() { close(ready) })
+	statuses := make(chan exp.SnapshotStatus, 1)
+	v, err := s.read(ctx, id)
+	if v.raw == nil || err != nil {
+		close(statuses)
+		return statuses
+	}
+	statuses <- v.Status
+	session, last := v.SessionID, v.Status
 	go func() {
 		defer close(statuses)
-		defer begin()
-		session, err := s.sessionOf(ctx, id)
-		if session == "" || err != nil {
-			return
-		}
 		_ = s.store.Use(ctx, ContextID(session), func(c *ctxdir.Context) error {
 			w, err := c.Watch(ctx, c.Summary().Sequence)
 			if err != nil {
 				return err
 			}
 			defer func() { _ = w.Close() }()
-			var last exp.SnapshotStatus
+			key := messageID(c, id)
 			send := func() {
-				v, err := find[State](ctx, c, id)
-				if v == nil || err != nil || v.Status == last {
-					return
+				if v, err := find[State](ctx, c, key); err == nil && v.raw != nil && v.Status != last {
+					last = v.Status
+					select {
+					case <-statuses: // nobody has read the one before
+					default:
+					}
+					statuses <- last
 				}
-				last = v.Status
-				select {
-				case <-statuses: // nobody has read the one before
-				default:
-				}
-				statuses <- last
 			}
-			if send(); last == "" {
-				return nil
-			}
-			begin()
+			send()
 			for e := range w.Events(ctx) {
-				if e.Kind == ctxdir.EventResync || e.Kind == ctxdir.EventMessage && e.Message.ID == messageID(c, id) {
+				if e.Kind == ctxdir.EventResync || e.Kind == ctxdir.EventMessage && e.Message.ID == key {
 					if err := c.Refresh(ctx); err != nil {
 						return err
 					}
@@ -232,6 +225,5 @@ func (s *Store[State]) OnSnapshotStatusChange(ctx context.Context, id string) <-
 			return nil
 		})
 	}()
-	<-ready
 	return statuses
 }

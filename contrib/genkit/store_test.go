@@ -428,3 +428,48 @@ func TestRemove(t *testing.T) {
 	}
 	newest(t, s, "x", "s1", "c") // a snapshot never changes its session
 }
+
+// TestEdit: somebody replaces a message, erases another, and empties a snapshot. The session goes on with the rest.
+func TestEdit(t *testing.T) {
+	store := adaptertest.Open(t, "")
+	s := genkit.NewStore[state](store)
+	save(t, s, "s1", at("x", "", 1, state{}, "a", "b", "c"))
+	message := func(position int64) (id uuid.UUID) {
+		err := store.Use(t.Context(), genkit.ContextID("x"), func(c *ctxdir.Context) error {
+			m, err := c.Active().Range(t.Context(), position, position+1)
+			if err == nil {
+				id = m[0].ID
+			}
+			return err
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return id
+	}
+	replace := func(position int64, typ, body string) {
+		err := store.Use(t.Context(), genkit.ContextID("x"), func(c *ctxdir.Context) error {
+			return c.Active().Replace(t.Context(), message(position), ctxdir.Draft{Type: typ, Body: json.RawMessage(body)})
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	replace(0, "", `{"role":"user","content":[{"text":"A"}]}`)
+	if _, err := store.Erase(t.Context(), genkit.ContextID("x"), []uuid.UUID{message(1)}, ctxdir.EraseOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	first, err := s.GetSnapshot(t.Context(), "s1")
+	expect(t, first, err, "s1", "A", "c")
+	next := at("x", "s1", 2, state{}, "d")
+	next.State.Messages = append(first.State.Messages, next.State.Messages...)
+	save(t, s, "s2", next)
+	expectBranches(t, store, "x", "main:6(0)*")
+	newest(t, s, "x", "s2", "A", "c", "d")
+	replace(5, "snapshot", `{}`)
+	if sn, err := s.GetSnapshot(t.Context(), "s2"); err != nil || sn.State != nil {
+		t.Error(sn, err)
+	}
+	save(t, s, "s3", at("x", "s1", 3, state{}, "A", "c"))
+	newest(t, s, "x", "s3", "A", "c")
+}

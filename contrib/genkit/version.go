@@ -8,7 +8,6 @@ import (
 	"errors"
 	"fmt"
 	"reflect"
-	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/firebase/genkit/go/ai"
@@ -25,17 +24,10 @@ type version[State any] struct {
 	*exp.SessionSnapshot[State]
 	End uuid.UUID `json:"end"` // a message, often that of the snapshot; uuid.Nil for the beginning
 
-	raw  []byte
+	raw  []byte         // nil if there is no snapshot
 	on   *ctxdir.Branch // shows the message of the snapshot
 	line *ctxdir.Branch // shows End
 	next int64          // the position behind End
-}
-
-func (v *version[State]) snapshot() *exp.SessionSnapshot[State] {
-	if v == nil {
-		return nil
-	}
-	return v.SessionSnapshot
 }
 
 // messageID returns the id of the message of a snapshot.
@@ -47,13 +39,7 @@ func messageID(c *ctxdir.Context, snapshot string) uuid.UUID {
 // erased message is none.
 func look(ctx context.Context, c *ctxdir.Context, id uuid.UUID) (on *ctxdir.Branch, found *ctxdir.Message, err error) {
 	meta := c.Metadata()
-	slices.SortStableFunc(meta.Branches, func(a, _ ctxdir.BranchMetadata) int {
-		if a.Name == meta.ActiveBranch {
-			return -1
-		}
-		return 0
-	})
-	for _, entry := range meta.Branches {
+	for _, entry := range append([]ctxdir.BranchMetadata{{Name: meta.ActiveBranch}}, meta.Branches...) {
 		b, err := c.Branch(entry.Name)
 		var m *ctxdir.Message
 		if err == nil {
@@ -76,46 +62,45 @@ func look(ctx context.Context, c *ctxdir.Context, id uuid.UUID) (on *ctxdir.Bran
 	return on, found, nil
 }
 
-// find returns a snapshot, or nil if there is none.
-func find[State any](ctx context.Context, c *ctxdir.Context, id string) (*version[State], error) {
-	b, m, err := look(ctx, c, messageID(c, id))
+// find returns the snapshot of a message.
+func find[State any](ctx context.Context, c *ctxdir.Context, id uuid.UUID) (version[State], error) {
+	b, m, err := look(ctx, c, id)
 	if m == nil || err != nil {
-		return nil, err
+		return version[State]{}, err
 	}
 	return open[State](ctx, c, b, m)
 }
 
-// latest returns the last snapshot on the active branch, or nil if there is none.
-func latest[State any](ctx context.Context, c *ctxdir.Context) (*version[State], error) {
+// latest returns the last snapshot on the active branch.
+func latest[State any](ctx context.Context, c *ctxdir.Context) (version[State], error) {
 	b := c.Active()
 	for m, err := range b.Query(ctx, ctxdir.Query{Types: []string{snapshotType}, Backward: true}) {
 		if err != nil {
-			return nil, err
+			return version[State]{}, err
 		}
 		return open[State](ctx, c, b, m)
 	}
-	return nil, nil
+	return version[State]{line: b}, nil
 }
 
-// open returns the snapshot of a message. If somebody rewound its line, it ends with its message.
-func open[State any](ctx context.Context, c *ctxdir.Context, on *ctxdir.Branch, m *ctxdir.Message) (v *version[State], err error) {
-	v = &version[State]{on: on, line: on, next: m.Position + 1}
-	if v.raw, err = m.Body(ctx); err != nil {
-		return nil, err
+// open returns the snapshot of a message on a branch. If somebody rewound its line, it ends with its message.
+func open[State any](ctx context.Context, c *ctxdir.Context, on *ctxdir.Branch, m *ctxdir.Message) (version[State], error) {
+	v := version[State]{SessionSnapshot: &exp.SessionSnapshot[State]{}, on: on, line: on}
+	var err error
+	if v.raw, err = m.Body(ctx); err == nil {
+		err = json.Unmarshal(v.raw, &v)
 	}
-	if err := json.Unmarshal(v.raw, v); err != nil {
-		return nil, err
+	if err != nil {
+		return version[State]{}, err
 	}
 	if v.End == uuid.Nil {
-		v.next = 0
 		return v, nil
 	}
 	b, end, err := look(ctx, c, v.End)
 	if end != nil {
-		v.line, v.next = b, end.Position+1
-	} else {
-		v.End = m.ID
+		v.line, m = b, end
 	}
+	v.End, v.next = m.ID, m.Position+1
 	return v, err
 }
 
@@ -126,7 +111,7 @@ type message struct {
 }
 
 // messages returns the messages of a line, without those that were erased.
-func (v *version[State]) messages(ctx context.Context) (all []message, err error) {
+func (v version[State]) messages(ctx context.Context) (all []message, err error) {
 	for m, err := range v.line.Messages(ctx, 0, v.next) {
 		if err != nil {
 			return nil, err
@@ -153,25 +138,28 @@ func same(a, b []byte) bool {
 // save returns the change that stores a snapshot, or nil if it is stored. It continues the line of the snapshot itself, if
 // that is there, or of its parent, or of the latest one.
 func save[State any](ctx context.Context, c *ctxdir.Context, next *exp.SessionSnapshot[State], was []byte) (func(*ctxdir.Tx) error, error) {
-	old, err := find[State](ctx, c, next.SnapshotID)
+	id, active := messageID(c, next.SnapshotID), c.Active().Name()
+	old, err := find[State](ctx, c, id)
+	if err == nil && !bytes.Equal(old.raw, was) {
+		err = fmt.Errorf("snapshot %q was changed: %w", next.SnapshotID, ctxdir.ErrPosition)
+	}
 	if err != nil {
 		return nil, err
 	}
-	if old == nil && was != nil || old != nil && !bytes.Equal(old.raw, was) {
-		return nil, fmt.Errorf("snapshot %q was changed: %w", next.SnapshotID, ctxdir.ErrPosition)
-	}
-	base, newest, active := old, false, c.Active().Name()
-	if old == nil {
-		last, err := latest[State](ctx, c)
+	base, newest := old, false
+	if was == nil {
+		if base, err = latest[State](ctx, c); err != nil {
+			return nil, err
+		}
+		newest = base.raw == nil ||
+			cmp.Or(next.CreatedAt.Compare(base.CreatedAt), cmp.Compare(next.SnapshotID, base.SnapshotID)) > 0
+		parent, err := find[State](ctx, c, messageID(c, next.ParentID))
 		if err != nil {
 			return nil, err
 		}
-		newest = last == nil || cmp.Or(next.CreatedAt.Compare(last.CreatedAt), cmp.Compare(next.SnapshotID, last.SnapshotID)) > 0
-		parent, err := find[State](ctx, c, next.ParentID)
-		if err != nil {
-			return nil, err
+		if parent.raw != nil {
+			base = parent
 		}
-		base = cmp.Or(parent, last, &version[State]{line: c.Active()})
 	}
 	from, end, tail, err := base.extend(ctx, next)
 	if err != nil {
@@ -182,14 +170,13 @@ func save[State any](ctx context.Context, c *ctxdir.Context, next *exp.SessionSn
 		return nil, err
 	}
 	name := base.line.Name()
-	fork := from != n || old == nil && !newest && name == active
-
-	id, part := messageID(c, next.SnapshotID), *next
+	fork := from != n || was == nil && !newest && name == active
+	part := *next
 	if next.State != nil {
 		state := *next.State
 		state.Messages, part.State = nil, &state
 	}
-	if old == nil {
+	if was == nil {
 		end = id
 	}
 	record, err := ctxdir.NewDraft(version[State]{SessionSnapshot: &part, End: end})
@@ -198,7 +185,7 @@ func save[State any](ctx context.Context, c *ctxdir.Context, next *exp.SessionSn
 		return nil, err
 	}
 	return func(tx *ctxdir.Tx) error {
-		if old != nil {
+		if was != nil {
 			err := tx.Replace(old.on.Name(), id, record, ctxdir.WriteOptions{Shared: true})
 			if err != nil || len(tail) == 0 {
 				return err
@@ -213,7 +200,7 @@ func save[State any](ctx context.Context, c *ctxdir.Context, next *exp.SessionSn
 				return err
 			}
 		}
-		if err := tx.Append(to, tail...); err != nil || old != nil {
+		if err := tx.Append(to, tail...); err != nil || was != nil {
 			return err
 		}
 		if err := tx.Append(to, record); err != nil || !newest || to == active {
@@ -225,7 +212,9 @@ func save[State any](ctx context.Context, c *ctxdir.Context, next *exp.SessionSn
 
 // extend compares the messages of the next snapshot with the line. It returns the position behind what they have in common,
 // the id of the last message, and the messages that the line lacks.
-func (v *version[State]) extend(ctx context.Context, next *exp.SessionSnapshot[State]) (from int64, end uuid.UUID, tail []ctxdir.Draft, err error) {
+func (v version[State]) extend(
+	ctx context.Context, next *exp.SessionSnapshot[State],
+) (from int64, end uuid.UUID, tail []ctxdir.Draft, err error) {
 	if next.State == nil {
 		return v.next, v.End, nil, nil
 	}
