@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -389,19 +390,28 @@ func TestStatus(t *testing.T) {
 			return was, nil
 		})
 		if err != nil {
-			t.Fatal(err)
+			t.Error(err)
 		}
 	}
 	status(exp.SnapshotStatusPending)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	statuses := s.OnSnapshotStatusChange(ctx, "p")
-	for _, want := range []exp.SnapshotStatus{exp.SnapshotStatusPending, exp.SnapshotStatusAborted, exp.SnapshotStatusFailed} {
-		status(want)
-		status(want)
-		if got := <-statuses; got != want {
-			t.Fatalf("status %q, not %q", got, want)
+	var group sync.WaitGroup
+	group.Go(func() {
+		for _, to := range []exp.SnapshotStatus{exp.SnapshotStatusPending, exp.SnapshotStatusAborted, exp.SnapshotStatusFailed} {
+			for range 3 {
+				status(to)
+			}
 		}
+	})
+	got := []exp.SnapshotStatus{<-statuses}
+	for got[len(got)-1] != exp.SnapshotStatusFailed {
+		got = append(got, <-statuses)
+	}
+	group.Wait()
+	if got[0] != exp.SnapshotStatusPending || len(slices.Compact(slices.Clone(got))) != len(got) {
+		t.Errorf("statuses %q", got)
 	}
 	cancel()
 	if got, ok := <-statuses; ok {

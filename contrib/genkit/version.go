@@ -35,9 +35,8 @@ func messageID(c *ctxdir.Context, snapshot string) uuid.UUID {
 	return uuid.NewSHA1(c.ID(), []byte(snapshot))
 }
 
-// look returns a message and a branch that shows it, or nil: preferably one that ends with it, then the active one. An
-// erased message is none.
-func look(ctx context.Context, c *ctxdir.Context, id uuid.UUID) (on *ctxdir.Branch, found *ctxdir.Message, err error) {
+// look returns a message and a branch that shows it, the active one if that does, or nil. An erased message is none.
+func look(ctx context.Context, c *ctxdir.Context, id uuid.UUID) (*ctxdir.Branch, *ctxdir.Message, error) {
 	meta := c.Metadata()
 	for _, entry := range append([]ctxdir.BranchMetadata{{Name: meta.ActiveBranch}}, meta.Branches...) {
 		b, err := c.Branch(entry.Name)
@@ -48,18 +47,9 @@ func look(ctx context.Context, c *ctxdir.Context, id uuid.UUID) (on *ctxdir.Bran
 		if errors.Is(err, ctxdir.ErrNotExist) || err == nil && errors.Is(m.Unavailable, ctxdir.ErrErased) {
 			continue
 		}
-		if err != nil {
-			return nil, nil, err
-		}
-		n, err := b.Len(ctx)
-		if err != nil || n == m.Position+1 {
-			return b, m, err
-		}
-		if found == nil {
-			on, found = b, m
-		}
+		return b, m, err
 	}
-	return on, found, nil
+	return nil, nil, nil
 }
 
 // find returns the snapshot of a message.
