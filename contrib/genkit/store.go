@@ -66,7 +66,7 @@ func (s *Store[State]) read(ctx context.Context, id string) (version[State], err
 func (s *Store[State]) readFrom(ctx context.Context, session string,
 	f func(context.Context, *ctxdir.Context) (version[State], error),
 ) (v version[State], err error) {
-	err = s.store.Use(ctx, ContextID(session), func(c *ctxdir.Context) error {
+	err = s.use(ctx, ContextID(session), func(c *ctxdir.Context) error {
 		if v, err = f(ctx, c); v.raw == nil || v.State == nil || err != nil {
 			return err
 		}
@@ -80,10 +80,23 @@ func (s *Store[State]) readFrom(ctx context.Context, session string,
 		}
 		return err
 	})
-	if errors.Is(err, ctxdir.ErrNotExist) {
-		return version[State]{}, nil
+	if err != nil {
+		return version[State]{}, err
 	}
-	return v, err
+	return v, nil
+}
+
+// use calls f with a context, if that exists.
+func (s *Store[State]) use(ctx context.Context, id uuid.UUID, f func(*ctxdir.Context) error) error {
+	exists := false
+	err := s.store.Use(ctx, id, func(c *ctxdir.Context) error {
+		exists = true
+		return f(c)
+	})
+	if !exists && errors.Is(err, ctxdir.ErrNotExist) {
+		return nil
+	}
+	return err
 }
 
 // entry is the body of a message of the index.
@@ -94,8 +107,11 @@ type entry struct {
 // sessionOf returns the session of a snapshot, or nothing if the index has none.
 func (s *Store[State]) sessionOf(ctx context.Context, id string) (string, error) {
 	var e entry
-	err := s.store.Use(ctx, ctxdir.ContextID(IndexKind, IndexKind), func(c *ctxdir.Context) error {
+	err := s.use(ctx, ctxdir.ContextID(IndexKind, IndexKind), func(c *ctxdir.Context) error {
 		m, err := c.Active().Message(ctx, messageID(c, id))
+		if errors.Is(err, ctxdir.ErrNotExist) {
+			return nil
+		}
 		if err != nil {
 			return err
 		}
@@ -105,9 +121,6 @@ func (s *Store[State]) sessionOf(ctx context.Context, id string) (string, error)
 		}
 		return json.Unmarshal(body, &e)
 	})
-	if errors.Is(err, ctxdir.ErrNotExist) {
-		return "", nil
-	}
 	return e.Session, err
 }
 

@@ -483,3 +483,23 @@ func TestEdit(t *testing.T) {
 	save(t, s, "s3", at("x", "s1", 3, state{}, "A", "c"))
 	newest(t, s, "x", "s3", "A", "c")
 }
+
+// TestLost: a snapshot of which a text is lost is an error, and not absent.
+func TestLost(t *testing.T) {
+	store := adaptertest.Open(t, "")
+	save(t, genkit.NewStore[state](store), "s1", at("x", "", 1, state{}, strings.Repeat("text ", 1<<18)))
+	err := store.Use(t.Context(), genkit.ContextID("x"), func(c *ctxdir.Context) error { return c.Admin().Seal(t.Context()) })
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.RemoveAll(filepath.Join(store.Info().Path, "blobs")); err != nil {
+		t.Fatal(err)
+	}
+	s := genkit.NewStore[state](adaptertest.Open(t, store.Info().Path))
+	if sn, err := s.GetSnapshot(t.Context(), "s1"); sn != nil || err == nil {
+		t.Errorf("a snapshot without its text: %v, %v", sn, err)
+	}
+	if sn, err := s.GetLatestSnapshot(t.Context(), "x"); sn != nil || err == nil {
+		t.Errorf("a session without its text: %v, %v", sn, err)
+	}
+}
