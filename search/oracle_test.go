@@ -341,7 +341,12 @@ func difference(got map[string][]string, want map[string]*shown, copies bool) st
 		if copies {
 			return m.key()
 		}
-		return fmt.Sprint(search.Speech(m.role, m.texting), m.texts)
+		var said []string
+		for _, t := range search.Speech(m.role, m.texting) {
+			said = append(said, fmt.Sprint(search.Words(t))) // "Report" and "# Report" are the same text
+		}
+		slices.Sort(said)
+		return fmt.Sprint(said, m.texts)
 	}
 	found := map[string]bool{}
 	for key, branches := range got {

@@ -52,7 +52,7 @@ func TestReadBesideOverwrites(t *testing.T) {
 	check(t, err)
 	check(t, h.Sync())
 	overwritten = 1 // the block of ones would be a run, which stays in memory
-	overwrite() // an extent of its own
+	overwrite()     // an extent of its own
 	b := make([]byte, size)
 	_, err = h.ReadAt(b, 0)
 	check(t, err)
