@@ -30,6 +30,7 @@ type shown struct {
 	at       int64
 	branches []string
 	texts    [][]string // the words of each text
+	said     []bool     // which of the texts are said
 	terms    map[string]bool
 	raw      string
 	body     []byte
@@ -87,15 +88,21 @@ func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 		x.role = "tool"
 	}
 	if as := cutBefore[sha256.Sum256(body)]; as != nil {
-		x.body, x.texting, x.texts, x.terms, x.raw = as.body, as.texting, as.texts, as.terms, as.raw
+		x.body, x.texting, x.texts, x.said, x.terms, x.raw = as.body, as.texting, as.texts, as.said, as.terms, as.raw
 		return x
 	}
 	cutBefore[sha256.Sum256(body)] = x
 	x.body = body
 	x.texting, err = m.Texts(t.Context())
 	check(t, err)
+	said, seen := search.Speech(m.Role, x.texting), map[string]bool{}
 	for _, text := range append(search.Texts(body), attachedTexts(body)...) {
+		if len(text) >= 32 && seen[text] { // the index holds a text once that a message has twice
+			continue
+		}
+		seen[text] = true
 		x.texts = append(x.texts, search.Words(text))
+		x.said = append(x.said, slices.Contains(said, text))
 		maps.Copy(x.terms, search.AllTerms(text))
 		x.raw += text + "\n"
 	}
@@ -341,12 +348,15 @@ func difference(got map[string][]string, want map[string]*shown, copies bool) st
 		if copies {
 			return m.key()
 		}
-		var said []string
-		for _, t := range search.Speech(m.role, m.texting) {
-			said = append(said, fmt.Sprint(search.Words(t))) // "Report" and "# Report" are the same text
+		var said, rest [][]string // their words: "Report" and "# Report" are the same text
+		for i, words := range m.texts {
+			if m.said[i] {
+				said = append(said, words)
+			} else {
+				rest = append(rest, words)
+			}
 		}
-		slices.Sort(said)
-		return fmt.Sprint(said, m.texts)
+		return fmt.Sprint(said, rest)
 	}
 	found := map[string]bool{}
 	for key, branches := range got {
