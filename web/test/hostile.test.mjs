@@ -6,15 +6,17 @@ import { after, before, describe, test } from 'node:test';
 import { goTo, launch, show, skip, until, windowOf } from './browser.mjs';
 import { corpus, marker, poison } from './corpus.mjs';
 import { inspect } from './inspect.mjs';
+import { few, today } from './pictures.mjs';
 import { Store } from './store.mjs';
 
 const encode = (text) => encodeURIComponent(text.toWellFormed());
 const widths = [1440, 320];
+let looks = today;
 
-/** What is wrong with a page, at each width, from its top to its end. */
+/** What is wrong with a page, at each width, from its top to its end. With VIEWS=few, the widths take turns. */
 async function look(page, title) {
   const all = [];
-  for (const width of widths) {
+  for (const width of few ? [widths[looks++ % widths.length]] : widths) {
     await page.setViewportSize({ width, height: 900 });
     // Only of a list of fixed rows is a part not in the document.
     const places = await page.locator('.tall').count() > 0 ? [0, 0.5, 1] : [0];

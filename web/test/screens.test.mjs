@@ -5,13 +5,12 @@ import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { after, before, describe, test } from 'node:test';
 import { goTo, launch, show, skip, until, windowOf } from './browser.mjs';
-import { Pictures } from './pictures.mjs';
+import { Pictures, views } from './pictures.mjs';
 import { screensOf } from './screens.mjs';
 import { fill } from './sessions.mjs';
 import { Store } from './store.mjs';
 
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
-const widths = [1440, 720, 320];
 
 /** Findings that people must not meet, each with the elements that have them. */
 async function findings(page, rules) {
@@ -24,18 +23,17 @@ async function findings(page, rules) {
 async function everywhere(page, pictures) {
   await page.evaluate(axe);
   const all = {};
-  for (const width of widths) {
+  for (const view of views) {
+    const { width, scheme } = view;
     await page.setViewportSize({ width, height: 900 });
-    for (const scheme of ['light', 'dark']) {
-      await page.emulateMedia({ colorScheme: scheme });
-      await until(page, (s) => document.documentElement.dataset.theme === s, scheme);
-      const found = await findings(page, scheme === 'dark' ? ['color-contrast'] : undefined);
-      if (found.length > 0) all[`${scheme}, ${width} px`] = found;
-      await pictures.take(page, `${scheme}, ${width} px`);
-    }
+    await page.emulateMedia({ colorScheme: scheme });
+    await until(page, (s) => document.documentElement.dataset.theme === s, scheme);
+    const found = await findings(page, scheme === 'dark' ? ['color-contrast'] : undefined);
+    if (found.length > 0) all[`${scheme}, ${width} px`] = found;
+    await pictures.take(page, view);
   }
   await page.emulateMedia({ colorScheme: 'light' });
-  await page.setViewportSize({ width: widths[0], height: 900 });
+  await page.setViewportSize({ width: views[0].width, height: 900 });
   return all;
 }
 
