@@ -14,6 +14,9 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
+// today is a number that changes from day to day.
+func today() int { return int(time.Now().Unix() / (24 * 60 * 60)) }
+
 // claudeSessions are session files of Claude Code: samples, and the real ones that CTXDIR_TEST_DATA names.
 func claudeSessions(t *testing.T, real bool) (paths []string) {
 	t.Helper()
@@ -36,7 +39,7 @@ func claudeSessions(t *testing.T, real bool) (paths []string) {
 	}
 	if real && testing.Short() { // a third, and others on another day
 		var third []string
-		for i := int(time.Now().Unix()/(24*60*60)) % 3; i < len(paths); i += 3 {
+		for i := today() % 3; i < len(paths); i += 3 {
 			third = append(third, paths[i])
 		}
 		return third
