@@ -22,13 +22,14 @@ type killsMover struct {
 	private string // a context in local mode
 	sent    int    // messages
 	done    map[string]int
+	last    string // failure
 }
 
 func newKillsMover(k *kills, seed uint64) *killsMover {
 	m := &killsMover{killsWriter: killsWriter{kills: k, name: "mover", random: rand.New(rand.NewPCG(seed, 99))}, done: map[string]int{}}
 	k.run("user", "add", m.name)
 	m.token = strings.TrimSpace(k.run("user", "token", m.name))
-	m.store = filepath.Join(k.guide.dir, "mover")
+	m.store = filepath.Join(k.dir, "mover")
 	m.context, m.private = uuid.Must(uuid.NewV7()).String(), uuid.Must(uuid.NewV7()).String()
 	for _, args := range [][]string{
 		{"init"}, {"new", "--id", m.context}, {"new", "--id", m.private}, {"append", m.private, "private"}, {"mode", m.private, "local"},
@@ -55,15 +56,18 @@ func (m *killsMover) move(ctx context.Context) {
 	}
 	for ctx.Err() == nil && !m.Failed() {
 		args := switches[m.random.IntN(len(switches))]
-		if len(args) == 5 && args[2] == "local" && !m.onServer() {
-			continue // only the server can be cleaned up, if it has it
+		if len(args) > 2 && args[2] == "local" && !m.onServer() {
+			continue // it has nothing to give back, and would say so for ever
 		}
 		for ctx.Err() == nil {
 			try, done := context.WithCancel(ctx)
 			if m.random.IntN(2) == 0 {
 				try, done = context.WithTimeout(ctx, time.Duration(m.random.Int64N(int64(150*time.Millisecond))))
 			}
-			err := m.tool(try, args...).Run()
+			out, err := m.tool(try, args...).CombinedOutput()
+			if err != nil && try.Err() == nil { // it was not killed
+				m.last = fmt.Sprintf("%v: %.300s", args, out)
+			}
 			done()
 			if err == nil {
 				m.done[strings.Join(args[:min(len(args), 3)], " ")]++
@@ -103,17 +107,20 @@ func (m *killsMover) onServer() bool {
 
 // goOn adds a message where the context is.
 func (m *killsMover) goOn(ctx context.Context) {
-	text := fmt.Sprint("message ", m.sent)
+	text := m.text(m.sent)
 	for ctx.Err() == nil {
 		if m.here() {
-			if out, err := m.tool(context.Background(), "append", m.context, text).CombinedOutput(); err != nil {
+			cmd := m.tool(context.Background(), "append", m.context)
+			cmd.Stdin = strings.NewReader(text)
+			if out, err := cmd.CombinedOutput(); err != nil {
 				m.Errorf("append: %v\n%s", err, out)
 			}
 			m.sent++
 			return
 		}
 		path := "/v1/contexts/" + m.context + "/branches/main/messages"
-		status, answer := m.send(context.Background(), http.MethodPost, path, text, fmt.Sprintf(`{"role":"user","content":%q}`, text))
+		key, body := fmt.Sprint("message-", m.sent), fmt.Sprintf(`{"role":"user","content":%q}`, text)
+		status, answer := m.send(context.Background(), http.MethodPost, path, key, body)
 		if status/100 == 2 {
 			m.sent++
 			return
@@ -154,7 +161,7 @@ func (m *killsMover) checkMoves() {
 				return err
 			}
 			_, text, _ := strings.Cut(string(body), `"content":"`)
-			got = append(got, strings.TrimRight(text, `"}`))
+			got = append(got, m.short(strings.TrimRight(text, `"}`)))
 		}
 		return nil
 	})
@@ -173,5 +180,5 @@ func (m *killsMover) checkMoves() {
 	if status, _ := m.send(context.Background(), http.MethodGet, "/v1/contexts/"+m.private, "", ""); status != http.StatusNotFound {
 		m.Errorf("the private context: %d", status)
 	}
-	m.Logf("%d messages, switches: %v", m.sent, m.done)
+	m.Logf("%d messages, switches: %v; the last failure: %s", m.sent, m.done, m.last)
 }

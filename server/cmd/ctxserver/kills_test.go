@@ -23,7 +23,8 @@ import (
 )
 
 // TestKills kills the server, the database, clients and a rotation of the key at any time, while users write. Every message that
-// was acknowledged is there afterwards, once and in its place. $CTXDIR_ROUNDS says how often; a few times by default.
+// was acknowledged is there afterwards, once and in its place. $CTXDIR_ROUNDS says how often; a few times by default. With objects,
+// large texts are in an object store, and sweeps of it run beside, and are killed, too.
 func TestKills(t *testing.T) {
 	rounds := 5
 	if s := os.Getenv("CTXDIR_ROUNDS"); s != "" {
@@ -32,29 +33,16 @@ func TestKills(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
+	g := newGuide(t)
+	t.Run("rows", func(t *testing.T) { testKills(t, g, rounds, "") })
+	t.Run("objects", func(t *testing.T) { testKills(t, g, rounds, t.TempDir()) })
+}
+
+func testKills(t *testing.T, g guide, rounds int, objects string) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	random := rand.New(rand.NewPCG(seed, 0))
-	db, err := pgtest.Start("")
-	if errors.Is(err, pgtest.ErrNone) {
-		t.Skip(err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Stop()
-	pool, name, err := db.Database(t.Context(), 1)
-	if err != nil {
-		t.Fatal(err)
-	}
-	pool.Close()
-	g := newGuide(t)
-	k := &kills{T: t, guide: g, env: append(os.Environ(),
-		"CTXSERVER_DB="+db.URL(name), "CTXSERVER_KEY="+filepath.Join(g.dir, "master.key"), "CTXSERVER_LISTEN="+g.address,
-		"CTXSERVER_AUDIT=none", "CTXSERVER_IDLE=50ms")}
-	k.run("key", "new", filepath.Join(g.dir, "master.key"))
-	k.start()
-
+	k := newKills(t, g, objects)
 	var writing sync.WaitGroup
 	ctx, stop := context.WithCancel(context.Background())
 	writers := make([]*killsWriter, 4)
@@ -71,15 +59,17 @@ func TestKills(t *testing.T) {
 		for until := k.acked.Load() + 1 + random.Int64N(40); k.acked.Load() < until && !t.Failed(); {
 			k.pause(ctx, time.Millisecond)
 		}
+		swept := k.sweep(ctx, time.Duration(random.Int64N(2)*random.Int64N(int64(2*time.Second))))
 		switch random.IntN(3) {
 		case 0:
 			k.kill()
+			k.age()
 			k.start()
 		case 1:
-			if err := db.Kill(); err != nil {
+			if err := k.db.Kill(); err != nil {
 				t.Fatal(err)
 			}
-			if err := db.Run(); err != nil {
+			if err := k.db.Run(); err != nil {
 				t.Fatal(err)
 			}
 		default: // rotate, and perhaps not to the end
@@ -87,28 +77,65 @@ func TestKills(t *testing.T) {
 			_ = k.command(ctx, "key", "rotate").Run()
 			done()
 		}
+		<-swept
 	}
 	stop()
 	writing.Wait()
 	k.run("key", "rotate")
 	k.run("key", "drop")
 	k.kill()
+	k.checkObjects()
 	k.start()
 	for _, w := range writers {
 		w.check()
 	}
 	mover.checkMoves()
 	k.kill()
+	k.checkLog()
 	t.Logf("%d acknowledged in %d rounds", k.acked.Load(), rounds)
 }
 
 type kills struct {
 	*testing.T
-	guide guide
-	env   []string
-	acked atomic.Int64
+	guide   guide
+	dir     string
+	env     []string
+	db      *pgtest.Server
+	at      string // the database
+	objects string // the folder of objects, if there is one
+	acked   atomic.Int64
+	sweeps  int // that ended
+	removed int // objects
 
 	server *exec.Cmd
+}
+
+// newKills starts a database and a server.
+func newKills(t *testing.T, g guide, objects string) *kills {
+	t.Helper()
+	db, err := pgtest.Start("")
+	if errors.Is(err, pgtest.ErrNone) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = db.Stop() })
+	pool, name, err := db.Database(t.Context(), 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pool.Close()
+	k := &kills{T: t, guide: g, dir: t.TempDir(), db: db, at: name, objects: objects}
+	key := filepath.Join(k.dir, "master.key")
+	k.env = append(os.Environ(), "CTXSERVER_DB="+db.URL(name), "CTXSERVER_KEY="+key, "CTXSERVER_LISTEN="+g.address,
+		"CTXSERVER_AUDIT=none", "CTXSERVER_IDLE=50ms")
+	if objects != "" {
+		k.env = append(k.env, "CTXSERVER_BLOBS=file://"+objects)
+	}
+	k.run("key", "new", key)
+	k.start()
+	return k
 }
 
 func (k *kills) command(ctx context.Context, args ...string) *exec.Cmd {
@@ -129,7 +156,13 @@ func (k *kills) run(args ...string) string {
 // start starts the server, and waits until it is ready.
 func (k *kills) start() {
 	k.Helper()
+	log, err := os.OpenFile(k.log(), os.O_CREATE|os.O_APPEND|os.O_WRONLY, 0o600)
+	if err != nil {
+		k.Fatal(err)
+	}
+	defer log.Close()
 	k.server = k.command(context.Background())
+	k.server.Stderr = log
 	if err := k.server.Start(); err != nil {
 		k.Fatal(err)
 	}
@@ -171,7 +204,7 @@ func (w *killsWriter) write(ctx context.Context) {
 		path, key, body := "/v1/contexts", "context", `{"title":"title"}`
 		if w.context != "" {
 			path, key = "/v1/contexts/"+w.context+"/branches/main/messages", fmt.Sprint("message-", w.acked)
-			body = fmt.Sprintf(`{"role":"user","content":"message %d"}`, w.acked)
+			body = fmt.Sprintf(`{"role":"user","content":%q}`, w.text(w.acked))
 		}
 		// A client that is killed leaves in the middle of a request.
 		try, done := context.WithCancel(ctx)
@@ -233,7 +266,7 @@ func (w *killsWriter) check() {
 		if err := json.Unmarshal([]byte(line), &m); err != nil {
 			w.Fatal(err)
 		}
-		got = append(got, m.Message.Content)
+		got = append(got, w.short(m.Message.Content))
 	}
 	var want []string
 	for i := range w.acked + 1 {
