@@ -17,6 +17,7 @@ import (
 	"github.com/ctxdir/ctxdir/server/internal/schema"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
+	"github.com/ctxdir/ctxdir/server/vault"
 	"github.com/google/uuid"
 	"github.com/jackc/pgx/v5/pgconn"
 	"github.com/jackc/pgx/v5/pgxpool"
@@ -134,15 +135,15 @@ func (d *Database) SweepDaily(ctx context.Context, grace time.Duration, tell fun
 	}
 }
 
-// IsUnreachable reports whether an error says that nobody answers at the address of the database or of the bucket, so that
-// another try may help.
+// IsUnreachable reports whether an error says that nobody answers at the address of the database, of the bucket or of the master
+// key, so that another try may help.
 func IsUnreachable(err error) bool {
 	var c *pgconn.ConnectError
 	var p *pgconn.PgError
 	if errors.As(err, &p) {
 		return p.Code == "57P03" // cannot_connect_now: it starts, or recovers
 	}
-	return errors.As(err, &c) || bucket.IsUnreachable(err)
+	return errors.As(err, &c) || bucket.IsUnreachable(err) || vault.IsUnreachable(err)
 }
 
 // Users returns the users.

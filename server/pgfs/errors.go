@@ -19,6 +19,8 @@ var (
 	ErrUnknown = errors.New("whether the database committed a write is unknown")
 	// ErrKey means that the master key does not open the keys in the database.
 	ErrKey = errors.New("the master key does not fit this database")
+	// ErrMaster means that the master key could not be asked: whether it fits is unknown.
+	ErrMaster = errors.New("the master key cannot be used now")
 	// ErrDamaged means that a row is missing, was moved, or differs from what was written.
 	ErrDamaged = errors.New("damaged row")
 )

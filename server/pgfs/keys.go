@@ -28,7 +28,7 @@ type Keys struct {
 }
 
 // Master returns the master key as it is now. It is asked whenever keys of a user are made or read, so that a rotation needs
-// no restart.
+// no restart. It may be a service: an error of it that does not wrap [ErrMaster] says that it did not encrypt this.
 type Master func() (tink.AEAD, error)
 
 // NewKeys returns keys under a master key.
@@ -116,7 +116,11 @@ func (k *Keys) seal(h *keyset.Handle, user uuid.UUID) ([]byte, error) {
 		return nil, err
 	}
 	var b bytes.Buffer
-	err = h.WriteWithAssociatedData(keyset.NewBinaryWriter(&b), master, user[:])
+	asked := &asked{AEAD: master}
+	err = h.WriteWithAssociatedData(keyset.NewBinaryWriter(&b), asked, user[:])
+	if asked.err != nil {
+		err = asked.err
+	}
 	return b.Bytes(), err
 }
 
@@ -125,11 +129,31 @@ func (k *Keys) unwrap(b []byte, user uuid.UUID) (*keyset.Handle, error) {
 	if err != nil {
 		return nil, err
 	}
-	h, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(b)), master, user[:])
+	asked := &asked{AEAD: master}
+	h, err := keyset.ReadWithAssociatedData(keyset.NewBinaryReader(bytes.NewReader(b)), asked, user[:])
+	if errors.Is(asked.err, ErrMaster) {
+		return nil, asked.err
+	}
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
 	return h, nil
+}
+
+// asked remembers why the master key failed: keysets say it as text only.
+type asked struct {
+	tink.AEAD
+	err error
+}
+
+func (a *asked) Encrypt(plain, ad []byte) (b []byte, err error) {
+	b, a.err = a.AEAD.Encrypt(plain, ad)
+	return b, a.err
+}
+
+func (a *asked) Decrypt(sealed, ad []byte) (b []byte, err error) {
+	b, a.err = a.AEAD.Decrypt(sealed, ad)
+	return b, a.err
 }
 
 // sealer is the Sealer of a user.

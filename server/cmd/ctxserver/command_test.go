@@ -130,11 +130,14 @@ func TestConfig(t *testing.T) {
 		{map[string]string{"CTXSERVER_MAX_OPEN": "many"}, "config", "CTXSERVER_MAX_OPEN"},
 		{nil, "config --audit everything", "expected none, changes or all"},
 		{nil, "config --tls-cert x", "need each other"},
+		{nil, "config --db x --key hcvault://CANARY@vault/transit/keys/one", "credentials do not belong into the address of a key"},
+		{nil, "config --db x --key aws-kms://arn:aws:kms:x", "expected an address such as hcvault://"},
 		{nil, "--dir " + dir + " --oidc-issuer https://example.org", "needs --oidc-client-id"},
 		{nil, "--dir " + dir + " --listen 0.0.0.0:0", "needs --tls-cert and --tls-key, or --plain-http"},
 	} {
-		if code, _, stderr := do(t, bad.env, strings.Fields(bad.args)...); code != 2 || !strings.Contains(stderr, bad.want) {
-			t.Errorf("%s: %d %s", bad.args, code, stderr)
+		code, stdout, stderr := do(t, bad.env, strings.Fields(bad.args)...)
+		if code != 2 || !strings.Contains(stderr, bad.want) || strings.Contains(stdout+stderr, "CANARY") {
+			t.Errorf("%s: %d %s%s", bad.args, code, stdout, stderr)
 		}
 	}
 	if _, out, _ := do(t, map[string]string{"CTXSERVER_OIDC_CLIENT_SECRET": "CANARY"}, "config"); strings.Contains(out, "CANARY") {

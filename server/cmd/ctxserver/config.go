@@ -46,7 +46,7 @@ func (c *config) flags(root *cobra.Command) {
 	p := root.PersistentFlags()
 	p.StringVar(&c.Dir, "dir", "", "keep users and their conversations in `DIR`")
 	p.StringVar(&c.DB, "db", "", "keep them in the PostgreSQL at `URL` instead; better as $CTXSERVER_DB_FILE if it has a password")
-	p.StringVar(&c.MasterKey, "key", "", "encrypt what is in the database with the key in `FILE`, from: ctxserver key new FILE")
+	p.StringVar(&c.MasterKey, "key", "", "encrypt the database with the key in `FILE`, or in Vault at hcvault://HOST/transit/keys/NAME")
 	p.BoolVar(&c.Apart, "db-apart", false, "let no two users share a transaction, for a database that is distributed by user")
 	p.StringVar(&c.Blobs, "blobs", "", "keep large content of the database in the object store at `URL`: s3://, gs:// or file:///DIR")
 	p.StringVar(&c.BlobsKeyID, "blobs-key-id", "", "the `ID` of the access key of the object store")
@@ -166,6 +166,11 @@ func (c *config) fromFile(all map[string]*pflag.Flag) error {
 }
 
 func (c *config) check() error {
+	if isService(c.MasterKey) {
+		if _, err := masterKey(c.MasterKey); err != nil {
+			return err
+		}
+	}
 	switch a := server.Audit(c.Audit); {
 	case a != server.AuditNone && a != server.AuditChanges && a != server.AuditAll:
 		return fmt.Errorf("--audit %s: expected none, changes or all", c.Audit)

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"log/slog"
+	"strings"
 	"time"
 
 	"github.com/ctxdir/ctxdir/server"
@@ -13,6 +14,7 @@ import (
 	"github.com/ctxdir/ctxdir/server/keyfile"
 	"github.com/ctxdir/ctxdir/server/pgfs"
 	"github.com/ctxdir/ctxdir/server/users"
+	"github.com/ctxdir/ctxdir/server/vault"
 	"github.com/tink-crypto/tink-go/v2/tink"
 )
 
@@ -39,13 +41,11 @@ func (a *app) place(ctx context.Context, log *slog.Logger) (place, error) {
 	if c.MasterKey == "" {
 		return place{}, wrong("--db needs --key: what is in the database is encrypted; make one with ctxserver key new FILE")
 	}
-	if _, err := keyfile.Master(c.MasterKey); errors.Is(err, fs.ErrNotExist) {
-		return place{}, fmt.Errorf("%w\nIf the database is new, make a key with: ctxserver key new %s\n"+
-			"Otherwise bring back the one that it is encrypted with", err, c.MasterKey)
-	} else if err != nil {
+	master, err := masterKey(c.MasterKey)
+	if err != nil {
 		return place{}, err
 	}
-	d, err := c.openDatabase(ctx, log)
+	d, err := c.openDatabase(ctx, master, log)
 	if err != nil {
 		return place{}, err
 	}
@@ -72,7 +72,28 @@ func (c *config) openFolder() (*users.Users, error) {
 	return users.OpenFiles(c.Dir)
 }
 
-func (c *config) openDatabase(ctx context.Context, log *slog.Logger) (*server.Database, error) {
+// isService reports whether a key is in a service, not in a file.
+func isService(key string) bool { return strings.Contains(key, "://") }
+
+// masterKey returns the key in a file that has to be there, or the one at an address.
+func masterKey(key string) (pgfs.Master, error) {
+	if isService(key) {
+		m, err := vault.Open(key)
+		if err != nil {
+			return nil, wrong("--key: %w", err)
+		}
+		return m, nil
+	}
+	if _, err := keyfile.Master(key); errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("%w\nIf the database is new, make a key with: ctxserver key new %s\n"+
+			"Otherwise bring back the one that it is encrypted with", err, key)
+	} else if err != nil {
+		return nil, err
+	}
+	return func() (tink.AEAD, error) { return keyfile.Master(key) }, nil
+}
+
+func (c *config) openDatabase(ctx context.Context, master pgfs.Master, log *slog.Logger) (*server.Database, error) {
 	var b bucket.Bucket
 	if c.Blobs != "" {
 		var err error
@@ -81,7 +102,7 @@ func (c *config) openDatabase(ctx context.Context, log *slog.Logger) (*server.Da
 		}
 	}
 	d, err := server.NewDatabase(ctx, c.DB, server.DatabaseOptions{
-		Master:  func() (tink.AEAD, error) { return keyfile.Master(c.MasterKey) },
+		Master:  master,
 		Apart:   c.Apart,
 		Bucket:  b,
 		Failed:  func(err error) { log.Error("a request to the object store failed", "error", err) },
@@ -100,7 +121,7 @@ func (c *config) prepare(ctx context.Context, d *server.Database, log *slog.Logg
 		if err == nil || !server.IsUnreachable(err) || ctx.Err() != nil {
 			return c.explain(err)
 		}
-		log.Warn("the database or the object store does not answer", "error", err)
+		log.Warn("not ready: the database, the object store or the service of the key does not answer; trying again", "error", c.explain(err))
 		select {
 		case <-ctx.Done():
 			return ctx.Err()
@@ -112,6 +133,9 @@ func (c *config) prepare(ctx context.Context, d *server.Database, log *slog.Logg
 // explain says what to do about a database that something does not fit.
 func (c *config) explain(err error) error {
 	switch {
+	case errors.Is(err, pgfs.ErrMaster):
+		return fmt.Errorf("%w\nLook whether Vault answers and is unsealed, and has the key %s for $VAULT_TOKEN, or for the token in "+
+			"$VAULT_TOKEN_FILE; nothing has been changed", err, c.MasterKey)
 	case errors.Is(err, pgfs.ErrKey):
 		return fmt.Errorf("%w: %s is another key; start with the one that was used before, nothing has been changed", err, c.MasterKey)
 	case errors.Is(err, pgfs.ErrNoBucket):
@@ -132,15 +156,15 @@ func (a *app) withUsers(ctx context.Context, f func(all *users.Users) error) err
 		}
 		return errors.Join(f(all), all.Close())
 	}
-	return a.withDatabase(ctx, func(d *server.Database) error { return f(d.Users()) })
+	return a.withDatabase(ctx, nil, func(d *server.Database) error { return f(d.Users()) })
 }
 
-// withDatabase runs f with a database whose tables are there.
-func (a *app) withDatabase(ctx context.Context, f func(d *server.Database) error) error {
+// withDatabase runs f with a database whose tables are there. What needs no key has no master.
+func (a *app) withDatabase(ctx context.Context, master pgfs.Master, f func(d *server.Database) error) error {
 	if a.config.DB == "" {
 		return wrong("--db is missing: the address of the database")
 	}
-	d, err := a.config.openDatabase(ctx, slog.New(slog.NewJSONHandler(a.stderr, nil)))
+	d, err := a.config.openDatabase(ctx, master, slog.New(slog.NewJSONHandler(a.stderr, nil)))
 	if err != nil {
 		return err
 	}

@@ -63,5 +63,5 @@ func (a *app) withUsage(ctx context.Context, f func(all *users.Users, log meter.
 	if a.config.DB == "" {
 		return a.withUsers(ctx, func(all *users.Users) error { return f(all, server.Folders(a.config.Dir).Usage()) })
 	}
-	return a.withDatabase(ctx, func(d *server.Database) error { return f(d.Users(), d.Usage()) })
+	return a.withDatabase(ctx, nil, func(d *server.Database) error { return f(d.Users(), d.Usage()) })
 }
