@@ -213,7 +213,7 @@ func TestOneUserInATransaction(t *testing.T) {
 	}
 	_, err = k.stores.(*server.Database).Sweep(t.Context(), 0)
 	must(t, err)
-	secret, _, err := k.users.Invite(t.Context(), time.Hour)
+	secret, _, err := k.users.Invite(t.Context(), time.Hour, users.TokenOptions{})
 	must(t, err)
 	_, _, err = k.users.Accept(t.Context(), secret, "dan")
 	must(t, err)

@@ -8,14 +8,46 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir/server"
+	"github.com/ctxdir/ctxdir/server/users"
 )
+
+// TestLimitedJoin: somebody comes with an invitation for one project, and somebody who only reads.
+func TestLimitedJoin(t *testing.T) { each(t, testLimitedJoin) }
+
+func testLimitedJoin(t *testing.T, at backend) {
+	k := newKit(t, at, server.Options{})
+	join := func(name string, o users.TokenOptions) (token string) {
+		t.Helper()
+		secret, _, err := k.users.Invite(t.Context(), time.Hour, o)
+		must(t, err)
+		a := k.do("", "POST", "/join", `{"invitation":"`+secret+`","name":"`+name+`"}`)
+		var made struct{ Token string }
+		if err := json.Unmarshal([]byte(a.body), &made); err != nil || a.status != http.StatusCreated {
+			t.Fatal(a.status, a.body)
+		}
+		return made.Token
+	}
+	cleo := join("cleo", users.TokenOptions{Project: "/harbour"})
+	k.create(k.token("cleo", users.TokenOptions{}), "elsewhere", "text")
+	k.create(cleo, "at the harbour", "text")
+	if a := k.do(cleo, "GET", "/v1/contexts", ""); !strings.Contains(a.body, "at the harbour") || strings.Contains(a.body, "elsewhere") {
+		t.Errorf("a token of one project: %d %s", a.status, a.body)
+	}
+	dan := join("dan", users.TokenOptions{Scope: users.Read})
+	if a := k.do(dan, "GET", "/v1/contexts", ""); a.status != http.StatusOK {
+		t.Errorf("reading: %d %s", a.status, a.body)
+	}
+	if a := k.do(dan, "POST", "/v1/contexts", `{"title":"title"}`); a.status != http.StatusForbidden {
+		t.Errorf("writing: %d %s", a.status, a.body)
+	}
+}
 
 // TestJoin makes users of people with invitations.
 func TestJoin(t *testing.T) { each(t, testJoin) }
 
 func testJoin(t *testing.T, at backend) {
 	k := newKit(t, at, server.Options{Audit: server.AuditAll})
-	secret, _, err := k.users.Invite(t.Context(), time.Hour)
+	secret, _, err := k.users.Invite(t.Context(), time.Hour, users.TokenOptions{})
 	must(t, err)
 	join := func(secret, name string) answer {
 		t.Helper()
@@ -40,7 +72,7 @@ func testJoin(t *testing.T, at backend) {
 	if a := join(secret, "dan"); a.status != wrong.status || a.body != wrong.body {
 		t.Errorf("a used invitation: %d %s instead of %s", a.status, a.body, wrong.body)
 	}
-	next, _, err := k.users.Invite(t.Context(), time.Hour)
+	next, _, err := k.users.Invite(t.Context(), time.Hour, users.TokenOptions{})
 	must(t, err)
 	many := 0
 	for range 40 {

@@ -16,6 +16,11 @@ import (
 type Invitation struct {
 	Sum       []byte    `json:"sum"` // SHA-256 of the secret
 	ExpiresAt time.Time `json:"expires_at"`
+
+	// Of the token that accepting makes: see [TokenOptions].
+	Scope   Scope         `json:"scope"`
+	Project string        `json:"project,omitempty"`
+	Lasts   time.Duration `json:"lasts,omitempty"` // in nanoseconds
 }
 
 // maxInvitations bounds the invitations that nobody has accepted, and maxInvited how long one lasts.
@@ -24,15 +29,22 @@ const (
 	maxInvited     = 365 * 24 * time.Hour
 )
 
-// Invite makes an invitation. Only the caller ever has the secret. The user has the id of the invitation, and no name yet.
-func (x *Users) Invite(ctx context.Context, lasts time.Duration) (secret string, u User, err error) {
+// Invite makes an invitation, from which comes a token with these limits. Only the caller ever has the secret. The user has the id of
+// the invitation, and no name yet.
+func (x *Users) Invite(ctx context.Context, lasts time.Duration, of TokenOptions) (secret string, u User, err error) {
 	if lasts <= 0 || lasts > maxInvited {
 		return "", u, fmt.Errorf("%w: an invitation lasts at most a year", ErrInvalid)
+	}
+	if of.Scope == "" {
+		of.Scope = Write
+	}
+	if err := of.check(); err != nil {
+		return "", u, err
 	}
 	now := x.now()
 	u = User{ID: uuid.New(), CreatedAt: now.UTC().Truncate(time.Second)}
 	secret, t := newToken(u.ID, TokenOptions{Expires: lasts}, now)
-	u.Invitation = &Invitation{t.Sum, *t.ExpiresAt}
+	u.Invitation = &Invitation{t.Sum, *t.ExpiresAt, of.Scope, of.Project, of.Expires}
 	if err := x.dropInvitations(ctx); err != nil {
 		return "", u, err
 	}
@@ -110,7 +122,8 @@ func (x *Users) Accept(ctx context.Context, secret, name string) (token string, 
 		}
 		var t Token
 		now := x.now()
-		token, t = newToken(id, TokenOptions{Scope: Write, Label: "invitation"}, now)
+		i := u.Invitation
+		token, t = newToken(id, TokenOptions{Scope: i.Scope, Project: i.Project, Label: "invitation", Expires: i.Lasts}, now)
 		u.Name, u.CreatedAt, u.Tokens = name, now.UTC().Truncate(time.Second), []Token{t}
 		return w.accept(&u)
 	})

@@ -16,7 +16,7 @@ func testInvitations(t *testing.T, open opener) {
 	x := open()
 	now := time.Now()
 	x.now = func() time.Time { return now }
-	secret, invited, err := x.Invite(t.Context(), time.Hour)
+	secret, invited, err := x.Invite(t.Context(), time.Hour, TokenOptions{})
 	check(t, err)
 	refused := func(what, secret string, want error) {
 		t.Helper()
@@ -44,9 +44,9 @@ func testInvitations(t *testing.T, open opener) {
 	if _, err := x.Authorize(t.Context(), secret); !errors.Is(err, ErrUnauthorized) {
 		t.Errorf("a used invitation is a token: %v", err)
 	}
-	late, _, err := x.Invite(t.Context(), time.Hour)
+	late, _, err := x.Invite(t.Context(), time.Hour, TokenOptions{})
 	check(t, err)
-	ended, of, err := x.Invite(t.Context(), 3*time.Hour)
+	ended, of, err := x.Invite(t.Context(), 3*time.Hour, TokenOptions{})
 	check(t, err)
 	if all, err := open().Invitations(t.Context()); err != nil || len(all) != 2 || all[1].ID != of.ID {
 		t.Errorf("open invitations: %+v %v", all, err)
@@ -58,13 +58,13 @@ func testInvitations(t *testing.T, open opener) {
 	}
 	now = now.Add(time.Hour)
 	refused("an expired one", late, ErrUnauthorized)
-	_, _, err = x.Invite(t.Context(), time.Hour)
+	_, _, err = x.Invite(t.Context(), time.Hour, TokenOptions{})
 	check(t, err)
 	if all, err := x.all.list(t.Context(), "invited"); err != nil || len(all) != 1 {
 		t.Errorf("expired invitations stay: %+v %v", all, err)
 	}
 	for _, lasts := range []time.Duration{0, -1, 2 * maxInvited} {
-		if _, _, err := x.Invite(t.Context(), lasts); !errors.Is(err, ErrInvalid) {
+		if _, _, err := x.Invite(t.Context(), lasts, TokenOptions{}); !errors.Is(err, ErrInvalid) {
 			t.Errorf("an invitation for %s: %v", lasts, err)
 		}
 	}
@@ -73,11 +73,38 @@ func testInvitations(t *testing.T, open opener) {
 	}
 }
 
+// TestLimitedInvitation: the token has the limits of the invitation.
+func TestLimitedInvitation(t *testing.T) { each(t, testLimitedInvitation) }
+
+func testLimitedInvitation(t *testing.T, open opener) {
+	x := open()
+	now := time.Now()
+	x.now = func() time.Time { return now }
+	secret, _, err := x.Invite(t.Context(), time.Hour, TokenOptions{Scope: Read, Project: "/harbour", Expires: 2 * time.Hour})
+	check(t, err)
+	if all, err := open().Invitations(t.Context()); err != nil || len(all) != 1 || all[0].Invitation.Project != "/harbour" {
+		t.Errorf("%+v %v", all, err)
+	}
+	now = now.Add(30 * time.Minute)
+	token, _, err := open().withClock(x.now).Accept(t.Context(), secret, "ada")
+	check(t, err)
+	g, err := x.Authorize(t.Context(), token)
+	check(t, err)
+	if ends := g.Expires.Sub(now); g.Scope != Read || g.Project != "/harbour" || ends < 2*time.Hour-time.Second || ends > 2*time.Hour {
+		t.Errorf("%+v", g)
+	}
+	for _, bad := range []TokenOptions{{Scope: "all"}, {Expires: -1}, {Project: strings.Repeat("x", maxProject+1)}} {
+		if _, _, err := x.Invite(t.Context(), time.Hour, bad); !errors.Is(err, ErrInvalid) {
+			t.Errorf("%.50v: %v", bad, err)
+		}
+	}
+}
+
 // TestAcceptTogether lets several people accept one invitation at the same time: one does.
 func TestAcceptTogether(t *testing.T) { each(t, testAcceptTogether) }
 
 func testAcceptTogether(t *testing.T, open opener) {
-	secret, _, err := open().Invite(t.Context(), time.Hour)
+	secret, _, err := open().Invite(t.Context(), time.Hour, TokenOptions{})
 	check(t, err)
 	var wg sync.WaitGroup
 	results := make([]error, 8)
@@ -103,7 +130,7 @@ func testAcceptTogether(t *testing.T, open opener) {
 func TestAcceptCut(t *testing.T) {
 	open := inFiles(t, t.TempDir())
 	x := open()
-	secret, u, err := x.Invite(t.Context(), time.Hour)
+	secret, u, err := x.Invite(t.Context(), time.Hour, TokenOptions{})
 	check(t, err)
 	u.Name = "nobody"
 	check(t, fileWriter{x.all.(files)}.put(invited, &u))

@@ -8,6 +8,7 @@ import (
 	"github.com/ctxdir/ctxdir/server/users"
 	"github.com/google/uuid"
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 )
 
 type userRecord struct {
@@ -136,7 +137,7 @@ func (a *app) userRestoreCmd() *cobra.Command {
 
 func (a *app) userTokenCmd() *cobra.Command {
 	var o users.TokenOptions
-	var read bool
+	var limits tokenLimits
 	var expires day
 	cmd := &cobra.Command{
 		Use: "token NAME", Short: "Make a token of a user, and print it once",
@@ -147,11 +148,8 @@ With --project, the token sees only contexts whose label "project" is PATH, and 
   ctxserver user token ada --read --project /home/ada/harbour`,
 		Args: names(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if cmd.Flags().Changed("project") && o.Project == "" {
-				return wrong("--project is empty")
-			}
-			if o.Expires = time.Duration(expires); read {
-				o.Scope = users.Read
+			if err := limits.apply(cmd, &o, expires); err != nil {
+				return err
 			}
 			return a.withUsers(cmd.Context(), func(all *users.Users) error {
 				token, t, err := all.NewToken(cmd.Context(), args[0], o)
@@ -163,11 +161,28 @@ With --project, the token sees only contexts whose label "project" is PATH, and 
 		},
 	}
 	flags := cmd.Flags()
-	flags.BoolVar(&read, "read", false, "let the token change nothing")
-	flags.StringVar(&o.Project, "project", "", "limit the token to contexts with the label project=`PATH`")
+	limits.flags(flags, &o)
 	flags.StringVar(&o.Label, "label", "", "note what the token is for: `TEXT`")
 	flags.Var(&expires, "expires", "end the token after `DURATION`, such as 90d")
 	return cmd
+}
+
+// tokenLimits are flags that tokens and invitations have.
+type tokenLimits struct{ read bool }
+
+func (l *tokenLimits) flags(flags *pflag.FlagSet, o *users.TokenOptions) {
+	flags.BoolVar(&l.read, "read", false, "let the token change nothing")
+	flags.StringVar(&o.Project, "project", "", "limit the token to contexts with the label project=`PATH`")
+}
+
+func (l *tokenLimits) apply(cmd *cobra.Command, o *users.TokenOptions, expires day) error {
+	if cmd.Flags().Changed("project") && o.Project == "" {
+		return wrong("--project is empty")
+	}
+	if o.Expires = time.Duration(expires); l.read {
+		o.Scope = users.Read
+	}
+	return nil
 }
 
 func (a *app) userTokensCmd() *cobra.Command {
