@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -14,6 +15,7 @@ import (
 	"time"
 
 	"github.com/ctxdir/ctxdir"
+	"github.com/ctxdir/ctxdir/api"
 	"github.com/ctxdir/ctxdir/replica"
 	"github.com/ctxdir/ctxdir/server"
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
@@ -48,6 +50,30 @@ func TestTakenOver(t *testing.T) {
 				t.Errorf("server %d: message %d is there %d times", i, n, found)
 			}
 		}
+	}
+}
+
+// TestNotPrepared asks a server whose tables are not there yet. That is no error of it.
+func TestNotPrepared(t *testing.T) {
+	at := newDatabase(t)
+	d, err := server.NewDatabase(t.Context(), at.url, server.DatabaseOptions{Master: at.master})
+	must(t, err)
+	defer d.Close()
+	k := &kit{T: t, log: &lines{}}
+	o := server.Options{Inviting: d.Users(), API: api.Options{Log: slog.New(slog.NewJSONHandler(k.log, nil))}}
+	k.server, err = server.New(d, d, o)
+	must(t, err)
+	defer k.server.Close()
+	k.url = serve(t, k.server)
+	for _, a := range []answer{
+		k.do("token", "GET", "/v1/contexts", ""), k.do("", "POST", "/join", `{"invitation":"x","name":"ada"}`), k.do("", "GET", "/readyz", ""),
+	} {
+		if a.status != http.StatusServiceUnavailable {
+			t.Errorf("%d %s", a.status, a.body)
+		}
+	}
+	if log := k.log.String(); strings.Contains(log, `"ERROR"`) || strings.Count(log, `"INFO"`) != 2 {
+		t.Error(log)
 	}
 }
 

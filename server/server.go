@@ -200,8 +200,12 @@ func (x *Server) watch(ctx context.Context, end context.CancelFunc, token, owner
 // ownPath answers what is about the server itself.
 func (x *Server) ownPath(w http.ResponseWriter, r *http.Request) bool {
 	if r.Method == http.MethodPost && r.URL.Path == joinPath && x.o.Inviting != nil {
-		x.join(w, r)
 		r.Pattern = "POST " + joinPath
+		if err := x.users.Ready(r.Context()); errors.Is(err, ErrNotReady) {
+			x.unavailable(w, r, "accept an invitation", err)
+			return true
+		}
+		x.join(w, r)
 		return true
 	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -240,6 +244,10 @@ func (x *Server) unavailable(w http.ResponseWriter, r *http.Request, what string
 	if r.Context().Err() != nil {
 		panic(http.ErrAbortHandler) // the client has left
 	}
-	x.o.API.Log.Error("failed to "+what, "error", err)
+	level := slog.LevelError
+	if errors.Is(err, ErrNotReady) { // it will be
+		level = slog.LevelInfo
+	}
+	x.o.API.Log.Log(r.Context(), level, "failed to "+what, "error", err)
 	api.Unavailable(w)
 }

@@ -1,6 +1,7 @@
 package users
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"crypto/subtle"
@@ -123,7 +124,7 @@ func (x *Users) Accept(ctx context.Context, secret, name string) (token string, 
 		var t Token
 		now := x.now()
 		i := u.Invitation
-		token, t = newToken(id, TokenOptions{Scope: i.Scope, Project: i.Project, Label: "invitation", Expires: i.Lasts}, now)
+		token, t = newToken(id, TokenOptions{Scope: cmp.Or(i.Scope, Write), Project: i.Project, Label: "invitation", Expires: i.Lasts}, now)
 		u.Name, u.CreatedAt, u.Tokens = name, now.UTC().Truncate(time.Second), []Token{t}
 		return w.accept(&u)
 	})
