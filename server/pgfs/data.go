@@ -25,6 +25,7 @@ func (v *volume) load(n *node) error {
 	if n.size > 0 {
 		c.place(0, n.size, hole) // all of it is covered below
 	}
+	var found []error
 	err := v.read(func(rows pgx.Rows) error {
 		x := &extent{stored: true}
 		var length int64
@@ -38,13 +39,13 @@ func (v *volume) load(n *node) error {
 			length = maxObject
 		}
 		if x.off < 0 || x.off >= n.size || x.size <= 0 || x.size > maxRun || x.size > length && sealed == nil {
-			v.damaged(fmt.Errorf("%w: extent %d of node %d", ErrDamaged, x.n, n.id))
+			found = append(found, fmt.Errorf("%w: extent %d of node %d", ErrDamaged, x.n, n.id))
 			return nil
 		}
 		if sealed != nil {
 			b, err := v.open(n, x, sealed)
 			if err != nil {
-				v.damaged(err)
+				found = append(found, err)
 				if length < x.size {
 					return nil // a run hides nothing
 				}
@@ -59,7 +60,12 @@ func (v *volume) load(n *node) error {
 		return err
 	}
 	if hole.live > 0 {
-		v.damaged(fmt.Errorf("%w: node %d lacks %d bytes", ErrDamaged, n.id, hole.live))
+		found = append(found, fmt.Errorf("%w: node %d lacks %d bytes", ErrDamaged, n.id, hole.live))
+	}
+	if err := v.damage(found...); err != nil {
+		return err
+	}
+	if hole.live > 0 {
 		if last := c.pieces[len(c.pieces)-1]; last.x == hole {
 			n.size = last.off // nothing vouches for the size
 		}
@@ -86,7 +92,9 @@ func (v *volume) readAt(n *node, b []byte, off int64) (int, error) {
 			continue
 		}
 		for x, p := range missing {
-			v.damaged(fmt.Errorf("%w: extent %d of node %d is missing", ErrDamaged, x.n, n.id))
+			if err := v.damage(fmt.Errorf("%w: extent %d of node %d is missing", ErrDamaged, x.n, n.id)); err != nil {
+				return 0, err
+			}
 			for _, p := range p {
 				copyPiece(b, off, p, broken(x.size))
 			}
@@ -153,7 +161,8 @@ func (v *volume) fetch(n *node, b []byte, off int64, missing map[*extent][]piece
 	if first, last := slices.Min(numbers), slices.Max(numbers); last-first < 2*int64(len(numbers)) { // one scan, not many probes
 		query, args = selectRun, []any{n.id, first, last}
 	}
-	return v.read(func(rows pgx.Rows) error {
+	var found []error
+	err := v.read(func(rows pgx.Rows) error {
 		var number int64
 		var sealed []byte
 		if err := rows.Scan(&number, &sealed); err != nil {
@@ -165,7 +174,7 @@ func (v *volume) fetch(n *node, b []byte, off int64, missing map[*extent][]piece
 		}
 		data, err := v.open(n, x, sealed)
 		if err != nil {
-			v.damaged(err)
+			found = append(found, err)
 			data = broken(x.size)
 		}
 		for _, p := range missing[x] {
@@ -175,6 +184,10 @@ func (v *volume) fetch(n *node, b []byte, off int64, missing map[*extent][]piece
 		v.recent.keep(x, data)
 		return nil
 	}, query, args...)
+	if err != nil {
+		return err
+	}
+	return v.damage(found...)
 }
 
 // flush sends what the database does not have, in one statement. With sync it returns when that and all earlier changes

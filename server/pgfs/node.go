@@ -20,7 +20,7 @@ type node struct {
 
 	flushing sync.Mutex // taken before mu
 
-	mu      sync.Mutex // no statement runs while it is held, but the one that reads the extents
+	mu      sync.Mutex // no statement runs while it is held, but those of load
 	size    int64
 	mtime   int64 // in nanoseconds since 1970
 	told    bool  // somebody was told mtime since the database has it

@@ -71,8 +71,11 @@ func (v *volume) download(n *node, b []byte, off int64, missing map[*extent][]pi
 			data, err := v.object(n, x)
 			if errors.Is(err, ErrDamaged) {
 				mu.Lock()
-				v.damaged(err)
+				err = v.damage(err)
 				mu.Unlock()
+				if err != nil {
+					return err
+				}
 				data = broken(x.size)
 			} else if err != nil {
 				return err

@@ -18,6 +18,23 @@ func (v *volume) open(n *node, x *extent, sealed []byte) ([]byte, error) {
 	return b, nil
 }
 
+// damage tells of damaged rows, unless another process has taken the user over: rows that it changed are not damaged, and the error
+// says so.
+func (v *volume) damage(found ...error) error {
+	if len(found) == 0 {
+		return nil
+	}
+	ctx, done := v.context()
+	defer done()
+	if err := v.look(ctx); err != nil {
+		return err
+	}
+	for _, err := range found {
+		v.damaged(err)
+	}
+	return nil
+}
+
 // broken is what a damaged extent reads as. No record of the engine has such bytes, and no write that a crash tore leaves
 // them. So the checksums of the engine find the damage, and its repair deals with it as with that of a disk.
 func broken(size int64) []byte { return bytes.Repeat([]byte{0xff}, int(size)) }

@@ -1,6 +1,7 @@
 package pgfs
 
 import (
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"io/fs"
@@ -56,6 +57,45 @@ func TestTakenOver(t *testing.T) {
 	}
 	check(t, second.Mkdir("mine"))
 	check(t, second.Close())
+}
+
+// TestReadAfterTakeOver lets an owner that has lost the user read what the next one has changed: that is no damage.
+func TestReadAfterTakeOver(t *testing.T) {
+	d := newDisk(t)
+	write := func(f *FS, size int64) {
+		t.Helper()
+		for _, name := range []string{"new", "known"} {
+			h, err := f.OpenFile(name, os.O_RDWR|os.O_CREATE)
+			check(t, err)
+			check(t, h.Truncate(0))
+			_, err = h.WriteAt(bytes.Repeat([]byte(name), int(size)), 0)
+			check(t, err)
+			check(t, h.Sync())
+			check(t, h.Close())
+		}
+	}
+	first := d.open()
+	write(first, 20_000)
+	check(t, first.Close())
+	lost := d.open()
+	_, err := lost.Lstat("new") // its size, and no more
+	check(t, err)
+	known, err := lost.OpenFile("known", os.O_RDONLY)
+	check(t, err)
+	_, err = known.ReadAt(make([]byte, 1), 0) // where its extents are
+	check(t, err)
+	write(d.open(), 40_000)
+	fresh, err := lost.OpenFile("new", os.O_RDONLY)
+	check(t, err)
+	if _, err := fresh.ReadAt(make([]byte, 1), 0); !errors.Is(err, ErrTaken) {
+		t.Errorf("a file that was not read before: %v", err)
+	}
+	if _, err := known.ReadAt(make([]byte, 1), 70_000); !errors.Is(err, ErrTaken) {
+		t.Errorf("a file that was: %v", err)
+	}
+	if len(d.damages) > 0 {
+		t.Errorf("damage: %v", d.damages)
+	}
 }
 
 // TestTakeOverAmidWrites takes a user over while the first owner writes: whatever was acknowledged is there, and nothing comes
