@@ -161,12 +161,12 @@ func testLocalMode(t *testing.T, at backend) {
 	k := newKit(t, at, server.Options{Model: s.model(), Audit: server.AuditAll})
 	l := k.laptop(k.tokens["ada"], nil)
 	var streamed string
-	a, err := l.client.Ask(t.Context(), l.request("the-first-request", ctxdir.StorageLocal), func(text string) { streamed += text })
+	a, err := l.client.Ask(t.Context(), l.request("request-1", ctxdir.StorageLocal), func(text string) { streamed += text })
 	if err != nil || a.Text != "CANARY-ANSWER number 1." || streamed != a.Text || a.Usage != (exchange.Usage{Prompt: 70, Completion: 7}) {
 		t.Fatalf("%+v, %q, %v", a, streamed, err)
 	}
 	prompt := s.last()
-	if !strings.Contains(prompt, "The worker failed before it was ready") || !strings.Contains(prompt, "CANARY-QUESTION the-first-request") {
+	if !strings.Contains(prompt, "The worker failed before it was ready") || !strings.Contains(prompt, "CANARY-QUESTION request-1") {
 		t.Errorf("the model is asked %s", prompt)
 	}
 	for _, canary := range []string{"canaryCode", "/home", "heron", "func ", "main1", "CANARY-TITLE"} {
@@ -174,7 +174,7 @@ func testLocalMode(t *testing.T, at backend) {
 			t.Errorf("%q is in what the model is asked: %s", canary, prompt)
 		}
 	}
-	if again, err := l.client.Ask(t.Context(), l.request("the-first-request", ctxdir.StorageLocal), nil); err != nil || again != a || s.count() != 1 {
+	if again, err := l.client.Ask(t.Context(), l.request("request-1", ctxdir.StorageLocal), nil); err != nil || again != a || s.count() != 1 {
 		t.Errorf("the same request again: %+v, %v, %d calls", again, err, s.count())
 	}
 	rows := k.rows("ada")
@@ -188,7 +188,7 @@ func testLocalMode(t *testing.T, at backend) {
 	if a := k.do(k.tokens["ada"], "GET", "/v1/contexts", ""); strings.Contains(a.body, `"id"`) {
 		t.Errorf("the server has a conversation: %s", a.body)
 	}
-	canaries := []string{"CANARY", "canary", "heron", l.c.ID().String(), "The worker failed", "the-first-request"}
+	canaries := []string{"CANARY", "canary", "heron", l.c.ID().String(), "The worker failed", "request-1"}
 	dir := at.dir
 	if at.url != "" {
 		dir = pgtest.Flushed(t)
