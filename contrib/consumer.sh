@@ -1,36 +1,23 @@
 #!/usr/bin/env bash
 # consumer.sh looks whether other people can use the modules of this repository. It gives a copy of the repository the tags of
-# a release, lets the go command fetch each module by its tag into a module proxy of files, and builds the examples of each
-# adapter's README in a module elsewhere, from that proxy alone, without workspace or replace. contrib/NAME/testdata/consumer
-# has the program around them: "//README 2" is the second block of Go.
+# a release, lets the go command fetch each module by its tag into a module proxy of files (release/trial.sh), installs both
+# commands from it, and builds the examples of each adapter's README in a module elsewhere, from that proxy alone, without
+# workspace or replace. contrib/NAME/testdata/consumer has the program around them: "//README 2" is the second block of Go.
 set -euo pipefail
 root=$(cd "$(dirname "$0")/.." && pwd)
 work=$(mktemp -d)
 trap 'chmod -R u+w "$work"; rm -rf "$work"' EXIT
-path=github.com/ctxdir/ctxdir
-cd "$root"
-
-# All modules require one version of the others, which becomes the tag.
-version=$(git ls-files '*go.mod' | xargs sed -nE "s#^(require)?[[:space:]]*$path(/[a-z0-9/]+)? (v[^ ]+).*#\3#p" | sort -u)
-[ "$(wc -l <<<"$version")" = 1 ] || { echo "the modules require several versions of one another:" $version; exit 1; }
-
-git clone --quiet --bare . "$work/repo.git"
-modules=()
-for folder in . contrib/*/go.mod clients/go; do
-  folder=${folder%/go.mod}
-  name=${folder#.}
-  git -C "$work/repo.git" tag "${name:+$name/}$version"
-  modules+=("$path${name:+/$name}@$version")
-done
-
-cached=$(go env GOMODCACHE)/cache/download proxy=$(go env GOPROXY)
-export GOWORK=off GOFLAGS="-trimpath -modcacherw" GONOSUMDB="$path,$path/*"
+. "$root/release/trial.sh"
+trial "$work"
 cd "$work"
-GIT_CONFIG_COUNT=1 GIT_CONFIG_KEY_0="url.file://$work/repo.git.insteadOf" GIT_CONFIG_VALUE_0="https://$path" \
-  GOPROXY=direct GOMODCACHE=$work/fetched go mod download "${modules[@]}"
 
-# What the machine has of other modules need not travel again.
-export GOPROXY="file://$work/fetched/cache/download,file://$cached,$proxy" GOMODCACHE=$work/modules
+# The commands install by their version, too.
+for command in cmd/ctxtool server/cmd/ctxserver; do
+  GOBIN=$work/bin go install "$path/$command@$version" 2>"$work/out" || { cat "$work/out"; exit 1; }
+  said=$("$work/bin/${command##*/}" --version)
+  grep -qwF -- "$version" <<<"$said" || { echo "$command@$version says it is $said"; exit 1; }
+  echo "go install $path/$command@$version: $said"
+done
 for consumer in "$root"/contrib/*/testdata/consumer/consumer.go; do
   adapter=${consumer%/testdata/*}
   name=${adapter##*/}
