@@ -20,8 +20,8 @@
 //
 // docs/FORMAT.md describes the format on disk, and docs/DESIGN.md the promises and how the engine keeps them.
 //
-// The API of this package is frozen at 0.1: a later version may add names and fields, and changes or removes none. Each
-// other package says in its comment what it promises.
+// The API of this package is stable from 0.1 on: a later version may add names and fields, and changes or removes none. Each
+// other package says in its comment what it promises; docs/LIBRARY.md lists them all.
 package ctxdir
 
 import (

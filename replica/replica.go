@@ -1,5 +1,5 @@
 // Package replica brings two copies of conversations together: both sides keep what they wrote, an erase reaches every
-// copy, and nothing travels twice. It promises nothing yet: its API may change in any version.
+// copy, and nothing travels twice. Its API may change with any version.
 //
 // [Sync] compares a store with a peer: another store, here or elsewhere. A conversation is compared branch by branch, as a
 // sequence of message ids, with what both sides had when they last agreed:

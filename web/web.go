@@ -1,6 +1,6 @@
 // Package web has the page that "ctxtool serve" shows. Its source is TypeScript in src, built by build.mjs into dist.
 //
-// It serves package api and the command, and promises nothing else.
+// It serves package api and the command, and promises nothing to other modules.
 package web
 
 import (
