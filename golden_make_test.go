@@ -303,6 +303,9 @@ func TestMakeGoldenStores(t *testing.T) {
 			kit.PackGolden(t, out, filepath.Join(*goldenDir, state+".tar.zst"))
 		})
 	}
+	if err := os.WriteFile(filepath.Join(*goldenDir, "SHA256SUMS"), []byte(goldenSums(t, *goldenDir)), 0o600); err != nil {
+		t.Fatal(err)
+	}
 }
 
 // copyTimes gives files the times of their originals.

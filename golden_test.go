@@ -151,6 +151,31 @@ func TestGoldenStores(t *testing.T) {
 	}
 }
 
+// TestGoldenStoresStay: the stores of a format are those of its SHA256SUMS. TestMakeGoldenStores writes that file, and nobody makes
+// the stores of a released version again: programs of users wrote such stores.
+func TestGoldenStoresStay(t *testing.T) {
+	folders, err := filepath.Glob("testdata/stores/v*")
+	if err != nil || len(folders) == 0 {
+		t.Fatal("no golden stores:", err)
+	}
+	for _, folder := range folders {
+		want := string(must(os.ReadFile(filepath.Join(folder, "SHA256SUMS"))))
+		if diff := gocmp.Diff(want, goldenSums(t, folder)); diff != "" {
+			t.Errorf("%s has other stores than when they were made (-then +now):\n%s", folder, diff)
+		}
+	}
+}
+
+// goldenSums returns the checksums of the golden stores in a folder, as sha256sum prints them.
+func goldenSums(t *testing.T, folder string) string {
+	t.Helper()
+	var sums strings.Builder
+	for _, file := range must(filepath.Glob(filepath.Join(folder, "*.tar.zst"))) {
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(must(os.ReadFile(file))), filepath.Base(file))
+	}
+	return sums.String()
+}
+
 // testGolden opens a store, compares what it shows, checks it, appends to each branch, and does all that again.
 func testGolden(t *testing.T, file, state string) {
 	damaged := strings.HasPrefix(state, "damaged")
