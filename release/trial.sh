@@ -43,6 +43,6 @@ release() {
     config=$folder.yaml
     sed -E "s/^( *goos:).*\[.*/\1 [$(go env GOOS)]/; s/^( *goarch:).*/\1 [$(go env GOARCH)]/" "$folder/.goreleaser.yaml" >"$config"
   fi
-  (cd "$folder" && goreleaser release --config "$config" --clean --parallelism 2 --skip=publish,announce,docker >"$folder.log" 2>&1) ||
+  (cd "$folder" && GORELEASER_CURRENT_TAG=$version goreleaser release --config "$config" --clean --parallelism 2 --skip=publish,announce,docker >"$folder.log" 2>&1) ||
     { tail -40 "$folder.log"; return 1; }
 }
