@@ -13,7 +13,11 @@ type entry struct{ Source, Name string }
 var groups = []group{
 	{"Start", []entry{
 		{"README.md", "ctxdir"},
-		{"docs/TUTORIAL.md", "Ten minutes with ctxtool"},
+		{"docs/TUTORIAL.md", "Tutorial: ctxtool"},
+		{"docs/tutorials/history.md", "Tutorial: your history"},
+		{"docs/tutorials/framework.md", "Tutorial: your agent"},
+		{"docs/tutorials/team.md", "Tutorial: your team"},
+		{"docs/COMPARISON.md", "Beside other tools"},
 		{"CHANGELOG.md", "Changes"},
 	}},
 	{"Guides", []entry{

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"net"
 	"os"
@@ -38,9 +39,14 @@ func newGuide(t *testing.T) guide {
 			t.Fatalf("build %s: %v\n%s", command, err, out)
 		}
 	}
-	text, err := os.ReadFile("../../../docs/SERVER.md")
+	tutorial, err := os.ReadFile("../../../docs/tutorials/team.md")
 	if err != nil {
 		t.Fatal(err)
+	}
+	_, tutorial, built := bytes.Cut(tutorial, []byte("\n## Two users\n")) // the binaries are there
+	text, err := os.ReadFile("../../../docs/SERVER.md")
+	if err != nil || !built {
+		t.Fatal(built, err)
 	}
 	// Another program may have the port.
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -51,7 +57,7 @@ func newGuide(t *testing.T) guide {
 	if err := l.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return guide{dir, string(text), address}
+	return guide{dir, string(tutorial) + string(text), address}
 }
 
 // run runs the blocks of the guide in a language, and returns what each printed. More is appended.
@@ -78,7 +84,7 @@ func (g guide) run(t *testing.T, language string, count int, more string) []stri
 	return strings.Split(string(out), "== ")
 }
 
-// TestGuide runs the commands of docs/SERVER.md, as they stand there, and looks at what they print.
+// TestGuide runs the commands of docs/tutorials/team.md and docs/SERVER.md, as they stand there, and looks at what they print.
 func TestGuide(t *testing.T) {
 	out := newGuide(t).run(t, "sh", 7, "")
 	parts := out[:len(out)-1]
