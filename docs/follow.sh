@@ -5,13 +5,14 @@
 #                                  with nothing but Go, a checkout, and what the pages tell to install
 #   docs/follow.sh --here FILE…    the pages FILE, each in a new folder of this system
 #
-# Blocks of the languages sh and console are run, those of a page in one shell. A comment "<!-- not run: REASON -->" before a
-# block leaves it out, and the reason is printed. The new system reaches modules as the caller does: GOPROXY, GOFLAGS and other
+# Blocks of the languages sh, bash and console are run, those of a page in one shell. A comment "<!-- not run: REASON -->" before a
+# block leaves it out, and the reason is printed. README is followed in the checkout, and the ctxtool that it builds there is the
+# one of later pages that make none. The new system reaches modules as the caller does: GOPROXY, GOFLAGS and other
 # settings of Go are passed on.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 repository=$PWD
-pages=(README.md docs/tutorials/history.md docs/tutorials/framework.md docs/TUTORIAL.md docs/tutorials/team.md docs/FRAMEWORKS.md)
+pages=(README.md docs/tutorials/history.md docs/tutorials/framework.md docs/TUTORIAL.md "docs/tutorials/team.md docs/SERVER.md" docs/FRAMEWORKS.md)
 
 # script prints the blocks of a page as one script, which names each block before it runs it.
 script() {
@@ -30,7 +31,7 @@ END
     awk -v page="$page" '
       function quoted(s) { gsub(/\047/, "\047\\\047\047", s); return "\047" s "\047" }
       /^<!-- not run: .* -->$/ { reason = substr($0, 15, length($0) - 18); next }
-      !inside && /^```(sh|console)$/ {
+      !inside && /^```(sh|bash|console)$/ {
         inside = 1; console = ($0 == "```console"); skipped = (reason != ""); where = page ":" NR + 1
         if (skipped) print "echo " quoted(where ": not run: " reason) " >&2"
         else print "at=" quoted(where) "; echo \"== $at\""
@@ -77,8 +78,8 @@ system=$(mktemp -d)
 trap 'umount "$system/proc" "$system/dev" 2>/dev/null || true; rm -rf --one-file-system "$system"' EXIT
 mirror=$(sed -nE 's/^(deb +(\[[^]]*\] +)?|URIs: *)(https?:[^ ]+).*/\3/p' /etc/apt/sources.list /etc/apt/sources.list.d/* 2>/dev/null |
   grep -v security | head -1 || true)
-echo "== a fresh Debian 12"
-debootstrap --variant=minbase --include=ca-certificates bookworm "$system" ${mirror:+"$mirror"} >"$system.log" 2>&1 ||
+echo "== a fresh Debian 12, with curl, for which the tutorials ask"
+debootstrap --variant=minbase --include=ca-certificates,curl bookworm "$system" ${mirror:+"$mirror"} >"$system.log" 2>&1 ||
   { tail -20 "$system.log"; rm -f "$system.log"; exit 1; }
 rm -f "$system.log"
 mount -t proc proc "$system/proc"
@@ -102,7 +103,7 @@ for page in "${pages[@]}"; do
   script $page >"$system/home/you/script"
   folder=/home/you/follow
   [ "$page" != README.md ] || folder=/home/you/ctxdir
-  chroot "$system" env -i HOME=/home/you USER=you TERM=dumb LANG=C.UTF-8 PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin \
+  chroot "$system" env -i HOME=/home/you USER=you TERM=dumb LANG=C.UTF-8 PATH=/usr/local/go/bin:/usr/sbin:/usr/bin:/sbin:/bin:/home/you/ctxdir \
     "${settings[@]}" bash -c "rm -rf /home/you/follow; mkdir /home/you/follow; ln -s /home/you/ctxdir /home/you/follow/ctxdir
       cd $folder && exec bash /home/you/script"
 done

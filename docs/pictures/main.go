@@ -1,11 +1,10 @@
-// Command pictures draws terminal sessions as SVG: it runs real commands on a pseudo terminal of 80 columns and draws
-// what they print, once on a light and once on a dark ground.
+// Command pictures records a session in a terminal, in which an agent is killed: it runs real commands on a pseudo terminal of
+// 80 columns. session.cast has the recording, in the format of asciinema; session-light.svg and session-dark.svg play it.
 //
 //	cd docs/pictures && go run .
 package main
 
 import (
-	"bytes"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,21 +21,6 @@ import (
 
 const columns = 80
 
-// A session is a list of commands, run one after another in a folder with a new store.
-type session struct {
-	name     string
-	commands []string
-}
-
-var sessions = []session{
-	{"terminal", []string{
-		"ctxtool import testdata/claude-code/release-notes-*.jsonl testdata/chatgpt",
-		"ctxtool ls",
-		"ctxtool tree 8f98",
-		"ctxtool show 8f98 --last 2",
-	}},
-}
-
 func main() {
 	log.SetFlags(0)
 	root := flag.String("root", "../..", "the checkout")
@@ -52,33 +36,43 @@ func run(root, out string) error {
 	if err != nil {
 		return err
 	}
-	defer os.RemoveAll(work)
+	defer func() { _ = os.RemoveAll(work) }()
 	build := exec.Command("go", "build", "-trimpath", "-o", filepath.Join(work, "ctxtool"), "./cmd/ctxtool")
 	build.Dir, build.Stderr = root, os.Stderr
 	if err := build.Run(); err != nil {
 		return fmt.Errorf("building ctxtool: %w", err)
 	}
-	for _, s := range sessions {
-		var screen bytes.Buffer
-		for i, command := range s.commands {
-			if i > 0 {
-				screen.WriteString("\n")
-			}
-			fmt.Fprintf(&screen, "\x1b[32m$\x1b[0m \x1b[1m%s\x1b[0m\n", command)
-			printed, err := perform(root, work, command)
-			if err != nil {
-				return fmt.Errorf("%s: %w", command, err)
-			}
-			screen.WriteString(printed)
+	return play(root, work, out)
+}
+
+// play records the session, and draws it.
+func play(root, work, out string) error {
+	root, err := filepath.Abs(root)
+	if err != nil {
+		return err
+	}
+	r, err := record(root, work)
+	if err != nil {
+		return err
+	}
+	cast, err := r.asciicast()
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(out, "session.cast"), cast, 0o644); err != nil {
+		return err
+	}
+	events, err := readCast(cast)
+	if err != nil {
+		return err
+	}
+	for _, t := range themes {
+		svg, err := animate(events, t)
+		if err != nil {
+			return err
 		}
-		for _, t := range themes {
-			svg, err := draw(screen.String(), t)
-			if err != nil {
-				return err
-			}
-			if err := os.WriteFile(filepath.Join(out, s.name+"-"+t.name+".svg"), svg, 0o644); err != nil {
-				return err
-			}
+		if err := os.WriteFile(filepath.Join(out, "session-"+t.name+".svg"), svg, 0o644); err != nil {
+			return err
 		}
 	}
 	return nil
@@ -95,7 +89,7 @@ func perform(root, work, command string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	defer terminal.Close()
+	defer func() { _ = terminal.Close() }()
 	printed, err := io.ReadAll(terminal)
 	if err != nil && !errors.Is(err, syscall.EIO) { // EIO is the end of a pseudo terminal whose command has ended
 		return "", err

@@ -35,29 +35,20 @@ const (
 	bar        = 36 // the bar on top of the window
 )
 
-// draw draws the output of a terminal. Each run of one style is stretched to its columns, so that tables stand straight
-// in any font.
-func draw(screen string, t theme) ([]byte, error) {
-	lines := strings.Split(strings.TrimRight(screen, "\n"), "\n")
-	width, height := 2*margin+columns*cell, bar+margin+len(lines)*lineHeight
-	var b strings.Builder
+// window begins a picture of a terminal with rows.
+func (t theme) window(b *strings.Builder, rows int) {
+	width, height := 2*margin+columns*cell, bar+margin+rows*lineHeight
 	const fonts = `ui-monospace,SFMono-Regular,Menlo,Consolas,'Liberation Mono','DejaVu Sans Mono',monospace`
-	fmt.Fprintf(&b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="`+fonts+`" font-size="%d">`+"\n",
+	fmt.Fprintf(b, `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 %.0f %d" font-family="`+fonts+`" font-size="%d">`+"\n",
 		width, height, fontSize)
-	fmt.Fprintf(&b, `<rect x=".5" y=".5" width="%.0f" height="%d" rx="8" fill="%s" stroke="%s"/>`+"\n", width-1, height-1, t.ground, t.frame)
+	fmt.Fprintf(b, `<rect x=".5" y=".5" width="%.0f" height="%d" rx="8" fill="%s" stroke="%s"/>`+"\n", width-1, height-1, t.ground, t.frame)
 	for i := range 3 {
-		fmt.Fprintf(&b, `<circle cx="%d" cy="18" r="5.5" fill="%s"/>`+"\n", margin+20*i+2, t.frame)
+		fmt.Fprintf(b, `<circle cx="%d" cy="18" r="5.5" fill="%s"/>`+"\n", margin+20*i+2, t.frame)
 	}
-	for i, line := range lines {
-		if err := t.line(&b, line, bar+i*lineHeight+fontSize); err != nil {
-			return nil, err
-		}
-	}
-	b.WriteString("</svg>\n")
-	return []byte(b.String()), nil
 }
 
-// line draws one line with its baseline at y.
+// line draws one line with its baseline at y. Each run of one style is stretched to its columns, so that tables stand straight
+// in any font.
 func (t theme) line(b *strings.Builder, line string, y int) error {
 	runs, err := ansi.Parse(line, ansi.WithIgnoreInvalidCodes())
 	if err != nil {
