@@ -18,7 +18,7 @@ type scene []string
 
 // scenes are run in one folder, with the agent of docs/tutorials/framework.md as ./walk.
 var scenes = []scene{
-	{"timeout -s KILL 0.9 ./walk", "./walk", "ctxtool check"},
+	{"timeout -s KILL 2 ./walk", "./walk", "ctxtool check"},
 	{
 		"ctxtool branch fork saturday ferry --at 3",
 		`ctxtool append saturday --branch ferry --role assistant "Take the ferry."`,
