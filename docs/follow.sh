@@ -85,9 +85,10 @@ rm -f "$system.log"
 mount -t proc proc "$system/proc"
 mount --rbind /dev "$system/dev" && mount --make-rslave "$system/dev"
 trap 'umount "$system/proc"; umount -l "$system/dev"; rm -rf --one-file-system "$system"' EXIT
-cp -L /etc/resolv.conf /etc/hosts "$system/etc/"
-cp -r /etc/apt/. "$system/etc/apt/"
-cp -rL /etc/ssl/certs/. "$system/etc/ssl/certs/"
+# Links of the new system must not lead out of it, so what is copied replaces them.
+cp -L --remove-destination /etc/resolv.conf /etc/hosts "$system/etc/"
+cp -L --remove-destination /etc/ssl/certs/ca-certificates.crt "$system/etc/ssl/certs/"
+[ -z "${SSL_CERT_FILE:-}" ] || install -D -m 644 "$SSL_CERT_FILE" "$system$SSL_CERT_FILE"
 cp -r "$(go env GOROOT)" "$system/usr/local/go"
 mkdir -p "$system/home/you"
 git clone -q "$repository" "$system/home/you/ctxdir"

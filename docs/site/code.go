@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"image"
 	_ "image/png" // pictures of the page
 	"os"
@@ -30,16 +31,26 @@ func highlight(pre *html.Node) error {
 	pre.Parent.RemoveChild(pre)
 	around.AppendChild(pre)
 	set(pre, "tabindex", "0")
-	lexer := lexers.Get(language)
-	if lexer == nil {
+	if lexers.Get(language) == nil {
 		return nil
-	}
-	tokens, err := chroma.Coalesce(lexer).Tokenise(nil, text)
-	if err != nil {
-		return err
 	}
 	for c := code.FirstChild; c != nil; c = code.FirstChild {
 		code.RemoveChild(c)
+	}
+	if file := written.FindStringSubmatch(text); file != nil && lexers.Get(file[2]) != nil { // a program in a command
+		return errors.Join(paint(code, language, file[1]), paint(code, file[2], file[3]), paint(code, language, file[4]))
+	}
+	return paint(code, language, text)
+}
+
+// written is a command that writes a file: what is before, the extension of its name, its text, and what is behind.
+var written = regexp.MustCompile(`(?s)^(.*cat > \S+\.(\w+) <<'END'\n)(.*)(\nEND\n.*)$`)
+
+// paint appends text to a block, its words in the colours of a language.
+func paint(code *html.Node, language, text string) error {
+	tokens, err := chroma.Coalesce(lexers.Get(language)).Tokenise(&chroma.TokeniseOptions{State: "root"}, text)
+	if err != nil {
+		return err
 	}
 	for _, t := range tokens.Tokens() {
 		word := &html.Node{Type: html.TextNode, Data: t.Value}

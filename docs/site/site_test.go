@@ -130,6 +130,10 @@ one
 END
 $ ctxtool ls
 ID  TITLE
+</code></pre><pre><code class="language-sh">cat &gt; main.go &lt;&lt;'END'
+package main
+END
+go build
 </code></pre><table><tr><th>a</th></tr><tr><td>b</td><td>c</td></tr></table>`
 	p, err := newPage(entry{"docs/WALK.md", "walk"}, "Start", strings.NewReader(rendered))
 	if err != nil {
@@ -141,7 +145,8 @@ ID  TITLE
 	}
 	for _, want := range []string{
 		`id="the-quay-at-9"`, `id="the-quay-at-9-1"`, `data-copy="cat &gt; x &lt;&lt;&#39;END&#39;` + "\none\nEND\nctxtool ls\n\"",
-		`<span class="prompt">$</span>`, `<span class="output">ID  TITLE`, `<div class="table" tabindex="0"`,
+		`<span class="prompt">$</span>`, `<span class="kw">package</span> main`, "\nEND\ngo build\n",
+		`<span class="output">ID  TITLE`, `<div class="table" tabindex="0"`,
 	} {
 		if !strings.Contains(text, want) {
 			t.Errorf("%s is missing in\n%s", want, text)
@@ -157,7 +162,8 @@ ID  TITLE
 	const want = `[{"a":"walk.html","p":"A walk","t":"By the sea."},` +
 		`{"a":"walk.html#the-quay-at-9","p":"A walk","h":"The quay, at 9","t":"Six km."},` +
 		`{"a":"walk.html#the-quay-at-9-1","p":"A walk","h":"The quay at 9",` +
-		`"t":"$ cat \u003e x \u003c\u003c'END' one END $ ctxtool ls ID TITLE a · b · c ·"}]`
+		`"t":"$ cat \u003e x \u003c\u003c'END' one END $ ctxtool ls ID TITLE ` +
+		`cat \u003e main.go \u003c\u003c'END' package main END go build a · b · c ·"}]`
 	if string(got) != want {
 		t.Errorf("sections\n%s\nwanted\n%s", got, want)
 	}
