@@ -48,6 +48,7 @@ var groups = []group{
 		{"docs/DESIGN.md", "Design"},
 		{"docs/DEPENDENCIES.md", "Dependencies"},
 		{"CONTRIBUTING.md", "Contributing"},
+		{"docs/MAINTAINERS.md", "Maintainers"},
 		{"docs/benchmarks/report.md", "Benchmarks"},
 		{"docs/benchmarks/missed.md", "Missed goals"},
 		{"docs/benchmarks/archive.md", "Benchmarks: archive"},
