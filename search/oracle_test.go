@@ -11,6 +11,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/ctxdir/ctxdir"
@@ -30,7 +31,7 @@ type shown struct {
 	at       int64
 	branches []string
 	texts    [][]string // the words of each text
-	said     []bool     // which of the texts are said
+	same     [32]byte   // of the words that are said, and of the rest: "Report" and "# Report" are the same text
 	terms    map[string]bool
 	raw      string
 	body     []byte
@@ -71,8 +72,8 @@ func everything(t *testing.T, s *ctxdir.Store) (all []*shown) {
 	return all
 }
 
-// cutBefore are messages with their texts and terms, by the sum of the body: a test reads them again and again.
-var cutBefore = map[[32]byte]*shown{}
+// cutBefore are messages with their texts and terms, by the sum of the body: tests read them again and again.
+var cutBefore sync.Map
 
 func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	body, err := m.Body(t.Context())
@@ -87,25 +88,33 @@ func newShown(t *testing.T, m *ctxdir.Message, sum ctxdir.Summary) *shown {
 	if m.Role == "user" && strings.Contains(string(body), `"tool_result"`) && len(search.Speech(m.Role, body)) == 0 {
 		x.role = "tool"
 	}
-	if as := cutBefore[sha256.Sum256(body)]; as != nil {
-		x.body, x.texting, x.texts, x.said, x.terms, x.raw = as.body, as.texting, as.texts, as.said, as.terms, as.raw
+	if before, ok := cutBefore.Load(sha256.Sum256(body)); ok {
+		as := before.(*shown)
+		x.body, x.texting, x.texts, x.same, x.terms, x.raw = as.body, as.texting, as.texts, as.same, as.terms, as.raw
 		return x
 	}
-	cutBefore[sha256.Sum256(body)] = x
 	x.body = body
 	x.texting, err = m.Texts(t.Context())
 	check(t, err)
 	said, seen := search.Speech(m.Role, x.texting), map[string]bool{}
+	var spoken, rest [][]string
 	for _, text := range append(search.Texts(body), attachedTexts(body)...) {
 		if len(text) >= 32 && seen[text] { // the index holds a text once that a message has twice
 			continue
 		}
 		seen[text] = true
-		x.texts = append(x.texts, search.Words(text))
-		x.said = append(x.said, slices.Contains(said, text))
+		words := search.Words(text)
+		x.texts = append(x.texts, words)
+		if slices.Contains(said, text) {
+			spoken = append(spoken, words)
+		} else {
+			rest = append(rest, words)
+		}
 		maps.Copy(x.terms, search.AllTerms(text))
 		x.raw += text + "\n"
 	}
+	x.same = sha256.Sum256(fmt.Append(nil, spoken, rest))
+	cutBefore.Store(sha256.Sum256(body), x)
 	return x
 }
 
@@ -348,15 +357,7 @@ func difference(got map[string][]string, want map[string]*shown, copies bool) st
 		if copies {
 			return m.key()
 		}
-		var said, rest [][]string // their words: "Report" and "# Report" are the same text
-		for i, words := range m.texts {
-			if m.said[i] {
-				said = append(said, words)
-			} else {
-				rest = append(rest, words)
-			}
-		}
-		return fmt.Sprint(said, rest)
+		return string(m.same[:])
 	}
 	found := map[string]bool{}
 	for key, branches := range got {
