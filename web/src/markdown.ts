@@ -1,7 +1,7 @@
 // Markdown of answers. A worker makes HTML of it, and DOMPurify, always last, lets through what it may have.
 import DOMPurify from 'dompurify';
 import { hiddenTitle, pieces } from './text';
-import type { Done, Task } from './worker';
+import type { Done, Said, Task } from './worker';
 
 /** HTML that went through DOMPurify; the browser takes no other. */
 export interface Pure {
@@ -10,7 +10,8 @@ export interface Pure {
 
 const longest = 256 << 10; // characters that are read as Markdown
 const deepest = 32; // levels of blocks
-const patience = 2000; // ms for one text
+const look = 250; // ms between two looks at a text under way
+const patience = 20; // looks that one text may take
 const kept = 400; // texts
 
 const allowed = {
@@ -45,7 +46,7 @@ const address = policies?.createPolicy('worker', { createScriptURL: (url) => url
 function start(): Worker {
   const url = document.querySelector<HTMLMetaElement>('meta[name=worker]')?.content ?? '';
   const w = new Worker(address?.createScriptURL(url) ?? url, { type: 'module' });
-  w.onmessage = (e: MessageEvent<Done>) => finish(e.data);
+  w.onmessage = (e: MessageEvent<Said>) => 'begun' in e.data ? watch() : finish(e.data);
   w.onerror = () => give();
   return w;
 }
@@ -54,7 +55,7 @@ function finish({ id, html }: Done): void {
   const task = queue.find((t) => t.id === id);
   if (!task) return;
   queue = queue.filter((t) => t !== task);
-  watch();
+  clearTimeout(timer);
   let pure: Pure | undefined;
   try {
     if (html !== undefined) pure = DOMPurify.sanitize(html, allowed) as unknown as Pure;
@@ -72,13 +73,14 @@ function give(): void {
   worker?.terminate();
   worker = queue.length > 0 ? start() : undefined;
   for (const { id, text } of queue) worker?.postMessage({ id, text } satisfies Task);
-  watch();
+  clearTimeout(timer);
   first?.done(undefined);
 }
 
-function watch(): void {
+/** Looks after a text that the worker has begun. Time in which the page itself stood still, or the worker was not there yet, is not the text's. */
+function watch(looks = 0): void {
   clearTimeout(timer);
-  if (queue.length > 0) timer = window.setTimeout(give, patience);
+  timer = window.setTimeout(() => looks < patience ? watch(looks + 1) : give(), look);
 }
 
 /** Shows HTML in an element, and in its texts what cannot be seen. */
@@ -113,6 +115,5 @@ export function html(text: string): Promise<Pure | undefined> {
     worker ??= start();
     queue.push({ id: ++number, text, done });
     worker.postMessage({ id: number, text } satisfies Task);
-    if (queue.length === 1) watch();
   });
 }

@@ -87,9 +87,15 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     return undefined;
   };
   const hold = () => { anchor.current = here(); };
+  const reached = useRef(0); // where the document was put, or scrolled to at the last event
+  const put = (box: HTMLElement, y: number) => {
+    box.scrollTop = y;
+    reached.current = box.scrollTop;
+  };
   const keep = (a: Anchor | undefined) => {
     const el = a && element(a.id);
-    if (scroll.current && el) scroll.current.scrollTop += el.getBoundingClientRect().top - top() - a.top;
+    const box = scroll.current;
+    if (box && el) put(box, box.scrollTop + el.getBoundingClientRect().top - top() - a.top);
   };
 
   useLayoutEffect(() => {
@@ -100,7 +106,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     const a = anchor.current;
     anchor.current = undefined;
     if (a) keep(a);
-    else if (following.current) box.scrollTop = box.scrollHeight;
+    else if (following.current) put(box, box.scrollHeight);
     look();
   }, [w, level]);
   // Texts and images get their heights later: what is read stays where it is.
@@ -110,7 +116,7 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     const box = scroll.current;
     const grown = new ResizeObserver(() => {
       if (!box) return;
-      if (following.current) box.scrollTop = box.scrollHeight;
+      if (following.current) put(box, box.scrollHeight);
       else if (box.scrollTop === steadyAt.current) keep(steady.current);
       // Else a key has moved it since, and look comes.
     });
@@ -228,7 +234,10 @@ export function Talk({ c, branch, branches, level, reading, length, usage, fork 
     const box = scroll.current;
     if (!box || !now) return;
     const end = box.scrollHeight - box.scrollTop - box.clientHeight;
-    following.current = end < near && now.to >= now.length;
+    // Who follows, and did not move up, still does: texts have grown since the end was scrolled to.
+    const still = following.current && box.scrollTop >= reached.current;
+    following.current = now.to >= now.length && (end < near || still);
+    reached.current = box.scrollTop;
     if (following.current) {
       missed.value = 0;
       seen.current = now.length;

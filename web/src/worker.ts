@@ -73,9 +73,13 @@ export interface Done {
   html?: string;
 }
 
-const scope = self as unknown as { onmessage: (e: MessageEvent<Task>) => void; postMessage: (d: Done) => void };
+/** What the worker says: that it begins a text, or what became of one. */
+export type Said = { begun: number } | Done;
+
+const scope = self as unknown as { onmessage: (e: MessageEvent<Task>) => void; postMessage: (s: Said) => void };
 scope.onmessage = (e) => {
   const { id, text } = e.data;
+  scope.postMessage({ begun: id });
   try {
     scope.postMessage({ id, html: marked.parser(new Lexer(marked.defaults).lex(text)) });
   } catch {

@@ -50,9 +50,18 @@ export async function windowOf(browser, { width = 1440, height = 900, scheme = '
 export async function show(context, server, screen) {
   const page = await context.newPage();
   page.faults = faultsOf(page, server.origin);
+  page.asked = asked(page);
   await page.goto(server.at(screen.path));
   await ready(page, screen);
   return page;
+}
+
+/** The requests of a page that are under way. */
+function asked(page) {
+  const all = new Set();
+  page.on('request', (r) => all.add(r));
+  for (const end of ['requestfinished', 'requestfailed']) page.on(end, (r) => all.delete(r));
+  return all;
 }
 
 /** Goes to another screen of a page, as its links do, by way of one that shows nothing of the store. */
@@ -71,7 +80,7 @@ export async function goTo(page, screen) {
 
 export async function ready(page, screen) {
   await page.locator(screen.ready).first().waitFor();
-  await page.waitForFunction(() => !document.querySelector('[aria-busy=true]'), null, { timeout: patience });
+  await until(page, () => !document.querySelector('[aria-busy=true]'));
   await screen.then?.(page);
 }
 

@@ -25,20 +25,23 @@ async function scrollUp(page) {
   await settled(page);
 }
 
-/** Waits until the page has no request under way and no frame changes the talk. */
+/** Waits until the page has no request under way, texts are Markdown, and no frame changes the talk. */
 async function settled(page) {
-  await page.evaluate(() => new Promise((resolve) => {
-    const box = document.querySelector('.talk > .scroll');
-    let [same, was] = [0, ''];
-    const look = () => {
-      const is = `${box?.scrollTop} ${box?.scrollHeight} ${performance.getEntriesByType('resource').length}`;
-      same = is === was ? same + 1 : 0;
-      was = is;
-      if (same > 20) resolve();
-      else requestAnimationFrame(look);
-    };
-    look();
-  }));
+  do {
+    await page.evaluate(() => new Promise((resolve) => {
+      const box = document.querySelector('.talk > .scroll');
+      let [same, was] = [0, ''];
+      const look = () => {
+        const is = `${box?.scrollTop} ${box?.scrollHeight} ${performance.getEntriesByType('resource').length}`;
+        same = is === was ? same + 1 : 0;
+        was = is;
+        if (same > 20) resolve();
+        else requestAnimationFrame(look);
+      };
+      look();
+    }));
+    await page.locator('.turns .prose > .said:first-child').first().waitFor({ state: 'detached' });
+  } while (page.asked.size > 0);
 }
 
 /** The first message in view, and where it stands. */
@@ -97,6 +100,57 @@ describe('the open page', { skip, timeout: 3_600_000 }, () => {
     }
     assert.equal(await pill(page).count(), 0);
     assert.deepEqual(page.faults, []);
+  });
+
+  test('stays at the end when texts grow before the browser tells that it scrolled', async () => {
+    const page = await open(conversation());
+    await settled(page);
+    await page.evaluate(() => {
+      const box = document.querySelector('.talk > .scroll');
+      box.scrollTop -= 1;
+      box.scrollTop += 1; // an event is due at the next frame
+      const late = document.createElement('p');
+      late.style.height = '300px';
+      box.querySelector('.turn:last-child').append(late);
+    });
+    await settled(page);
+    assert.ok(await left(page) < 2, `it is ${await left(page)} px from the end`);
+    await page.locator('.talk > .scroll').hover();
+    await page.mouse.wheel(0, -60);
+    await until(page, () => {
+      const b = document.querySelector('.talk > .scroll');
+      return b.scrollHeight - b.scrollTop - b.clientHeight > 48;
+    });
+    await settled(page);
+    const at = await left(page);
+    await page.evaluate(() => { document.querySelector('.turn:last-child > p').style.height = '600px'; });
+    await settled(page);
+    assert.equal(await left(page), at + 300, 'who moved up is moved');
+  });
+
+  test('shows answers as Markdown when the worker comes late', async () => {
+    const context = await windowOf(browser);
+    let wait = true;
+    await context.route(/worker/, async (route) => {
+      await new Promise((resolve) => { setTimeout(resolve, wait ? 3000 : 0); });
+      wait = false;
+      await route.continue();
+    });
+    const page = await show(context, server, conversation(3));
+    await until(page, () => document.querySelectorAll('.turns .prose > .md').length === 3);
+  });
+
+  test('shows an answer as it is when the worker does not come to its end, and goes on with the others', async () => {
+    const context = await windowOf(browser);
+    let first = true;
+    await context.route(/worker/, async (route) => {
+      if (!first) return route.continue();
+      first = false;
+      return route.fulfill({ contentType: 'text/javascript', body: 'onmessage = (e) => { postMessage({ begun: e.data.id }); for (;;); };' });
+    });
+    const page = await show(context, server, conversation(3));
+    await until(page, () => document.querySelectorAll('.turns .prose > .md').length === 2);
+    assert.equal(await page.locator('.turns .prose > .said:first-child').count(), 1);
   });
 
   test('does not move what is read when something is appended, and counts it', async () => {
