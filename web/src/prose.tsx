@@ -17,6 +17,7 @@ interface Props {
 export function Prose({ text, tail, bytes, whole }: Props) {
   const box = useRef<HTMLDivElement>(null);
   const [made, setMade] = useState(() => markdown?.ready(text)?.html);
+  const [waits, setWaits] = useState(() => !markdown?.ready(text));
   useLayoutEffect(() => {
     if (box.current && made) markdown?.fill(box.current, made);
   }, [made]);
@@ -26,7 +27,9 @@ export function Prose({ text, tail, bytes, whole }: Props) {
       markdown ??= await import('./markdown');
       const known = markdown.ready(text);
       const html = known ? known.html : await markdown.html(text);
-      if (current) setMade(html);
+      if (!current) return;
+      setMade(html);
+      setWaits(false);
     };
     void draw();
     return () => {
@@ -34,7 +37,7 @@ export function Prose({ text, tail, bytes, whole }: Props) {
     };
   }, [text]);
   return (
-    <div class="prose" dir="auto">
+    <div class="prose" dir="auto" data-waits={waits || undefined}>
       {made ? <div class="md" ref={box} /> : <div class="said">{visible(text)}</div>}
       {tail && <p class="t3">… {size(bytes - text.length - tail.length)} left out … {whole && <a class="link" href={whole}>Open all {size(bytes)}</a>}</p>}
       {tail && <p class="said">{visible(tail)}</p>}

@@ -80,7 +80,7 @@ export async function goTo(page, screen) {
 
 export async function ready(page, screen) {
   await page.locator(screen.ready).first().waitFor();
-  await until(page, () => !document.querySelector('[aria-busy=true]'));
+  await until(page, () => !document.querySelector('[aria-busy=true], [data-waits]'));
   await screen.then?.(page);
 }
 

@@ -40,7 +40,7 @@ async function settled(page) {
       };
       look();
     }));
-    await page.locator('.turns .prose > .said:first-child').first().waitFor({ state: 'detached' });
+    await until(page, () => !document.querySelector('[data-waits]'));
   } while (page.asked.size > 0);
 }
 

@@ -21,7 +21,6 @@ async function findings(page, rules) {
 
 /** Findings at each width in both schemes, and pictures. Between the schemes only colours differ. */
 async function everywhere(page, pictures) {
-  await until(page, () => !document.querySelector('.prose > .said:first-child')); // answers are Markdown
   await page.evaluate(axe);
   const all = {};
   for (const view of views) {

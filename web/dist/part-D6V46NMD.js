@@ -1,1 +1,0 @@
-import{h as a,i as b}from"./part-T6ZO27DD.js";import"./part-PF5CIXNF.js";import"./part-NVKXIQCG.js";import"./part-SLVPHGZM.js";import"./part-NXLXGHWU.js";import"./part-FWTJES7U.js";import"./part-ND2FU62F.js";import"./part-F52YWQZQ.js";import"./part-LQ26S23O.js";import"./part-K4SABGCS.js";export{a as Library,b as base};

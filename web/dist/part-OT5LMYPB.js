@@ -1,0 +1,1 @@
+import{h as a,i as b}from"./part-M6H36BRD.js";import"./part-PF5CIXNF.js";import"./part-NVKXIQCG.js";import"./part-SJNNALPQ.js";import"./part-NXLXGHWU.js";import"./part-FWTJES7U.js";import"./part-ND2FU62F.js";import"./part-F52YWQZQ.js";import"./part-LQ26S23O.js";import"./part-K4SABGCS.js";export{a as Library,b as base};
