@@ -68,11 +68,12 @@ func (t *transfer) run(ctx context.Context, plans []*plan) (err error) {
 // round reads as many messages as fit into memory, and makes the changes that need no others.
 func (t *transfer) round(ctx context.Context, jobs []*job) error {
 	var ranges []Range
+	var whose []*job
 	for _, j := range jobs {
 		for i := range j.steps {
 			if x := &j.steps[i]; x.from.ID != uuid.Nil {
 				x.asked = len(ranges)
-				ranges = append(ranges, x.from)
+				ranges, whose = append(ranges, x.from), append(whose, j)
 			}
 		}
 	}
@@ -80,7 +81,7 @@ func (t *transfer) round(ctx context.Context, jobs []*job) error {
 	if len(ranges) > 0 {
 		var err error
 		if got, err = t.from.Read(ctx, ranges, chunk); err != nil {
-			return err
+			return withoutGone(ctx, t.from, ranges, err, func(i int, err error) { whose[i].p.err = err })
 		}
 		if len(got) == 0 {
 			return fmt.Errorf("the peer sent none of the messages [%d, %d) of line %s", ranges[0].From, ranges[0].To, ranges[0].Line)
@@ -118,6 +119,10 @@ func (t *transfer) round(ctx context.Context, jobs []*job) error {
 		j := of[i]
 		if r.Err != nil {
 			j.p.err = r.Err
+			if len(r.Branches) > 0 { // what failed came after the commit
+				j.head.Branches = r.Branches
+				j.p.move(changes[i].Ops)
+			}
 			continue
 		}
 		// Otherwise the earlier one counts, and the next run compares what came after it. So another line that has a message
@@ -126,8 +131,27 @@ func (t *transfer) round(ctx context.Context, jobs []*job) error {
 			j.head.Commit = r.Commit
 		}
 		j.head.Sequence, j.head.Branches = r.Sequence, r.Branches
+		j.p.move(changes[i].Ops)
 	}
 	return nil
+}
+
+// move notes what operations made of branches.
+func (p *plan) move(ops []Op) {
+	if p.moved == nil {
+		p.moved = map[string]int64{}
+	}
+	for i := range ops {
+		op := &ops[i]
+		switch op.Kind {
+		case OpNew:
+			p.moved[op.Branch] = 0
+		case OpFork, OpRewind:
+			p.moved[op.Branch] = op.N
+		case OpAppend:
+			p.moved[op.Branch] = op.Messages[len(op.Messages)-1].Position + 1
+		}
+	}
 }
 
 // next makes a change of the steps of a job, as far as messages are there. It returns the messages that are left.

@@ -2,8 +2,10 @@ package replica
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
+	"slices"
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/google/uuid"
@@ -51,6 +53,10 @@ func compare(ctx context.Context, local, remote Peer, plans []*plan, o Options) 
 			continue
 		}
 		kept, err := keptBranches(ctx, local, remote, p)
+		if errors.Is(err, ctxdir.ErrNotExist) {
+			p.err = wentAway(err)
+			continue
+		}
 		if err != nil {
 			return err
 		}
@@ -187,26 +193,59 @@ func compareRows(ctx context.Context, local, remote Peer, plans []*plan, sums bo
 
 // compareSpans compares the rows of spans. It reports whether the messages of the last one are the same.
 func compareSpans(ctx context.Context, local, remote Peer, of []asked, sums bool) (same bool, err error) {
+	of = slices.DeleteFunc(slices.Clone(of), func(a asked) bool { return a.p.err != nil })
+	if len(of) == 0 {
+		return false, nil
+	}
 	l, r := make([]Range, len(of)), make([]Range, len(of))
 	for i, a := range of {
 		l[i] = Range{ID: a.p.id, Line: a.x.l.Line(), From: a.from, To: a.to, Sums: sums || a.p.heal}
 		r[i] = Range{ID: a.p.id, Line: a.x.r.Line(), From: a.from, To: a.to, Sums: sums}
 	}
+	fail := func(i int, err error) { of[i].p.err = err }
 	ofL, err := local.Rows(ctx, l)
 	if err != nil {
-		return false, err
+		if err := withoutGone(ctx, local, l, err, fail); err != nil {
+			return false, err
+		}
+		return compareSpans(ctx, local, remote, of, sums)
 	}
 	ofR, err := remote.Rows(ctx, r)
 	if err == nil && len(ofR) != len(r) {
 		err = fmt.Errorf("the peer sent %d ranges of rows, not %d", len(ofR), len(r))
 	}
 	if err != nil {
-		return false, err
+		if err := withoutGone(ctx, remote, r, err, fail); err != nil {
+			return false, err
+		}
+		return compareSpans(ctx, local, remote, of, sums)
 	}
 	for i, a := range of {
 		same = a.p.take(a.x, a.span, ofL[i], ofR[i])
 	}
 	return same, nil
+}
+
+// wentAway is the error of a context of which others removed a part for good after it was described: compare it again.
+func wentAway(err error) error { return fmt.Errorf("%w: %w", ctxdir.ErrPosition, err) }
+
+// withoutGone finds out which of the ranges that a peer was asked for made it fail, since their lines are gone meanwhile, and
+// calls fail with each. It returns the error if there are none.
+func withoutGone(ctx context.Context, of Peer, ranges []Range, err error, fail func(i int, err error)) error {
+	if !errors.Is(err, ctxdir.ErrNotExist) {
+		return err
+	}
+	for i, r := range ranges {
+		_, gone := of.Rows(ctx, []Range{{ID: r.ID, Line: r.Line, From: r.From, To: r.From}})
+		switch {
+		case errors.Is(gone, ctxdir.ErrNotExist):
+			fail(i, wentAway(gone))
+			err = nil
+		case gone != nil:
+			return gone
+		}
+	}
+	return err
 }
 
 // keptBranches returns the function that says whether the peer has all messages of a local branch on another branch too.

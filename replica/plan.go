@@ -40,9 +40,10 @@ type plan struct {
 	copied                            int64       // messages of a context that was copied as a whole
 	copiedHere                        bool
 	synced                            Synced
-	removed                           *side // the other side moved the context to its trash
-	remove                            *side // the context is removed there
-	merged                            Meta  // without branches
+	moved                             map[string]int64 // branches that have so many messages of the other side by now
+	removed                           *side            // the other side moved the context to its trash
+	remove                            *side            // the context is removed there
+	merged                            Meta             // without branches
 	mergedMembers, membersL, membersR members
 	sums                              map[string]uint64 // of the members on which both sides agree in the end
 	err                               error

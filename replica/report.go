@@ -103,3 +103,24 @@ func (p *plan) agreement() *agreed {
 	}
 	return a
 }
+
+// partly is what both sides agree on after some of the changes of a plan, when it failed: in addition, the beginnings of branches
+// that travelled. What changed since then is compared again. Without them, a branch that is removed meanwhile would look new on the
+// side that got it.
+func (p *plan) partly() *agreed {
+	a := *p.base
+	a.Lines = slices.Clone(a.Lines)
+	for i := range p.l.Branches {
+		l := &p.l.Branches[i]
+		n, ok := p.moved[l.Name]
+		r := named(p.r.Branches, l.Name)
+		if !ok || r == nil {
+			continue
+		}
+		a.Lines = slices.DeleteFunc(a.Lines, func(x linePair) bool {
+			return x.Name == l.Name || x.Name != "" && x.Local == l.Line() && x.Remote == r.Line() // under a former name
+		})
+		a.Lines = append(a.Lines, linePair{l.Name, l.Line(), r.Line(), min(n, l.Len(), r.Len())})
+	}
+	return &a
+}

@@ -204,6 +204,9 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		}
 	}
 	for _, p := range plans {
+		if p.err != nil && p.base != nil && len(p.moved) > 0 {
+			s.agreed.all[p.id] = p.partly()
+		}
 		if !last && errors.Is(p.err, ctxdir.ErrPosition) {
 			again = append(again, p.id)
 			s.here[p.id], s.there[p.id] = State{ID: p.id, Commit: unknown}, State{ID: p.id, Commit: unknown}
@@ -231,6 +234,11 @@ func (s *session) copyMissing(ctx context.Context, plans []*plan) {
 		})
 	}
 	_ = all.Wait() // each has its own error
+	for _, p := range plans {
+		if p.whole && p.base != nil {
+			s.agreed.all[p.id] = p.base
+		}
+	}
 }
 
 // copyWhole copies a context that one of two stores on this machine lacks, with its segments as they are.
@@ -249,7 +257,31 @@ func (s *session) copyWhole(ctx context.Context, p *plan) error {
 	}
 	p.whole, p.copied, p.copiedHere = err == nil, done.Messages, p.createL
 	p.createL, p.createR = false, false
+	if err != nil {
+		return err
+	}
+	// What others remove from now on is no difference of two stores that never agreed, which would come back.
+	heads, err := to.Heads(ctx, []HeadRequest{{ID: p.id}})
+	if err == nil && heads[0].Err == nil {
+		p.base = heads[0].copied()
+	}
 	return err
+}
+
+// copied is what both sides agree on when the context at the head is a copy.
+func (h *Head) copied() *agreed {
+	a := &agreed{Local: h.Commit, Remote: h.Commit, Members: h.Meta.members().sums()}
+	for i := range h.Branches {
+		b := &h.Branches[i]
+		a.Lines = append(a.Lines, linePair{b.Name, b.Line(), b.Line(), b.Len()})
+	}
+	for _, r := range h.Changed {
+		if r.Erased {
+			a.Erased = append(a.Erased, r.ID)
+		}
+	}
+	slices.SortFunc(a.Erased, compareIDs)
+	return a
 }
 
 // done notes what both sides agree on now, and reports what happened.
