@@ -5,6 +5,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -87,6 +88,37 @@ func TestForgetBesideList(t *testing.T) {
 		if n := len(kit.ListBy(t, l)); n != 3 || len(l.Forgotten(ids)) > 0 {
 			t.Errorf("%s: the next list has %d contexts, and leaves out %v", x.when, n, l.Forgotten(ids))
 		}
+	}
+}
+
+// TestListBesideRemoval: a context that is removed while a list runs is in the list as it was, or is not, at whichever step.
+func TestListBesideRemoval(t *testing.T) {
+	left := 0 // lists without it
+	for at, last := 1, false; !last; at++ {
+		s, dir := kit.NewStore(t)
+		stays, goes := labelled(t, s, engine.Metadata{Title: "stays"}, nil), labelled(t, s, engine.Metadata{Title: "goes"}, nil)
+		step := 0
+		disk := &toldFS{kit.Must[vfs.FS](t)(vfs.OS(dir)), func(string, string) {
+			if step++; step == at {
+				kit.Check(t, os.Rename(filepath.Join(dir, goes.String()), filepath.Join(t.TempDir(), "gone")))
+			}
+		}}
+		beside := kit.Must[*engine.Store](t)(kit.Open(dir, engine.WithFS(disk)))
+		before := step
+		rows := kit.ListBy(t, listing.New(beside))
+		last = step < at
+		if before < at && !slices.ContainsFunc(rows, func(row listing.Summary) bool { return row.ID == goes }) {
+			left++
+		}
+		for _, row := range rows {
+			if row.Problem != nil || row.ID != stays && row.ID != goes {
+				t.Errorf("removed before step %d of %d: %s: %v", at-before, step-before, row.Title, row.Problem)
+			}
+		}
+		kit.Check(t, beside.Close())
+	}
+	if left == 0 {
+		t.Error("it was in every list")
 	}
 }
 

@@ -66,6 +66,7 @@ func (l *Lister) summaries(ctx context.Context, o *ListOptions) ([]*Summary, err
 			row.cached = row.known
 		default:
 			row.read(ctx, l.s)
+			row.leave(l.s)
 		}
 	})
 	if err := ctx.Err(); err != nil {

@@ -96,6 +96,16 @@ func (row *listRow) read(ctx context.Context, s *engine.Store) {
 	row.readContext(ctx, s)
 }
 
+// leave takes a context with a problem out of the list if its folder is gone: it was removed after the store's folder was read.
+func (row *listRow) leave(s *engine.Store) {
+	if !row.Folder || row.sum == nil || row.sum.Problem == nil {
+		return
+	}
+	if there, err := vfs.Exists(s.FS, row.ID.String()); err == nil && !there {
+		row.sum = nil
+	}
+}
+
 // wasMigrated reports whether a row that was a legacy context is none any more, but has a context or will have one in a
 // moment.
 func (row *listRow) wasMigrated(s *engine.Store) (bool, error) {
