@@ -1,8 +1,11 @@
 package api_test
 
 import (
+	"bufio"
 	"fmt"
+	"io"
 	"math/rand/v2"
+	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -11,6 +14,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/api"
+	"github.com/ctxdir/ctxdir/search"
 	"golang.org/x/sys/unix"
 )
 
@@ -69,5 +73,60 @@ func TestFullDisk(t *testing.T) {
 	}
 	if got := k.count(id); got != 4 {
 		t.Errorf("%d messages, want 4", got)
+	}
+}
+
+// TestIndexAtTheEnd: a request that runs while the server ends gets its answer, and no file of the search index stays open after it.
+func TestIndexAtTheEnd(t *testing.T) {
+	k := newKit(t, api.Options{})
+	id := k.context(3)
+	conn, err := net.Dial("tcp", k.host)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer conn.Close()
+	body := fmt.Sprintf(`{"context":%q,"query":"text","max_tokens":100}`, id)
+	fmt.Fprintf(conn, "POST /v1/assemble HTTP/1.1\r\nHost: %s\r\nAuthorization: Bearer %s\r\nContent-Type: application/json\r\n"+
+		"Expect: 100-continue\r\nContent-Length: %d\r\n\r\n", k.host, token, len(body))
+	r := bufio.NewReader(conn)
+	if line, err := r.ReadString('\n'); err != nil || !strings.HasPrefix(line, "HTTP/1.1 100 ") { // the server reads the body
+		t.Fatal(line, err)
+	}
+	if _, err := r.ReadString('\n'); err != nil {
+		t.Fatal(err)
+	}
+	k.stop()
+	for { // until it listens no more
+		other, err := net.Dial("tcp", k.host)
+		if err != nil {
+			break
+		}
+		_ = other.Close()
+	}
+	if _, err := io.WriteString(conn, body); err != nil {
+		t.Fatal(err)
+	}
+	a, err := http.ReadResponse(r, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer a.Body.Close()
+	if said, err := io.ReadAll(a.Body); err != nil || a.StatusCode != http.StatusOK {
+		t.Fatalf("%s: %s %v", a.Status, said, err)
+	}
+	err = <-k.ended
+	k.ended <- err
+	if err != nil {
+		t.Error(err)
+	}
+	fds, err := os.ReadDir("/proc/self/fd")
+	if err != nil {
+		t.Fatal(err)
+	}
+	index := filepath.Join(k.store.Info().Path, "derived", search.File)
+	for _, fd := range fds {
+		if to, err := os.Readlink("/proc/self/fd/" + fd.Name()); err == nil && strings.HasPrefix(to, index) {
+			t.Errorf("%s is open", to)
+		}
 	}
 }

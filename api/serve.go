@@ -79,7 +79,7 @@ func (x *Server) handle(op *operation) {
 	x.mux.Handle(op.pattern(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { x.run(op, w, r) }))
 }
 
-// Close ends what still runs, such as followers. [Server.Serve] calls it.
+// Close ends what still runs, such as followers, and closes the search index. [Server.Serve] does so.
 func (x *Server) Close() {
 	x.end()
 	x.index.close()
@@ -88,8 +88,14 @@ func (x *Server) Close() {
 // Serve answers requests until ctx ends or the listener fails. It then tells followers so, lets running requests end,
 // and returns nil for the end of ctx. config is for TLS, nil for none.
 func (x *Server) Serve(ctx context.Context, l net.Listener, config *tls.Config) error {
-	return run(ctx, l, config, x, x.bounds.connections)
+	defer x.index.close() // when no request runs any more
+	return run(ctx, l, config, leaving{x}, x.bounds.connections)
 }
+
+// leaving is a server whose Close ends followers only.
+type leaving struct{ *Server }
+
+func (x leaving) Close() { x.end() }
 
 // Handler answers requests until it is closed.
 type Handler interface {
