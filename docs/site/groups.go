@@ -51,6 +51,7 @@ var groups = []group{
 		{"docs/MAINTAINERS.md", "Maintainers"},
 		{"docs/benchmarks/report.md", "Benchmarks"},
 		{"docs/benchmarks/missed.md", "Missed goals"},
+		{"docs/benchmarks/proof.md", "Power cuts and kills"},
 		{"docs/benchmarks/archive.md", "Benchmarks: archive"},
 		{"docs/benchmarks/context.md", "Benchmarks: context"},
 		{"docs/benchmarks/follow.md", "Benchmarks: follow"},
