@@ -43,7 +43,7 @@ func low(samples []Sample, m Measure) float64 {
 	return values[len(values)/4]
 }
 
-// Problems are what did not stay the same, and processes that ended.
+// Problems are what did not stay the same, processes that ended, and what is wrong with the store.
 func (r *Result) Problems() (all []string) {
 	for i := range r.Processes {
 		p := &r.Processes[i]
@@ -56,6 +56,7 @@ func (r *Result) Problems() (all []string) {
 			}
 		}
 	}
+	all = append(all, r.Differ...)
 	for _, p := range r.Outcome.Problems {
 		all = append(all, fmt.Sprint(p))
 	}

@@ -3,6 +3,7 @@ package soak
 import (
 	"context"
 	"os"
+	"slices"
 	"testing"
 	"time"
 )
@@ -23,7 +24,18 @@ func TestSoak(t *testing.T) {
 	for _, p := range res.Processes {
 		if len(p.Samples) == 0 || p.Failed != "" {
 			t.Errorf("%s: %d samples; it ended: %q", p.Name, len(p.Samples), p.Failed)
+			continue
 		}
+		isRole := slices.ContainsFunc(Roles, func(r Role) bool { return r.Name == p.Name })
+		if did := p.Samples[len(p.Samples)-1].Done; isRole && did == 0 {
+			t.Errorf("%s did nothing", p.Name)
+		}
+	}
+	if want := 3 + 1 + len(Roles); len(res.Processes) != want {
+		t.Errorf("%d processes instead of %d", len(res.Processes), want)
+	}
+	if len(res.Differ) > 0 {
+		t.Errorf("%q", res.Differ)
 	}
 	if len(res.Outcome.Problems) > 0 || res.Outcome.Acknowledged == 0 {
 		t.Errorf("%+v", res.Outcome)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/ctxdir/ctxdir"
 	"github.com/ctxdir/ctxdir/internal/knobs"
+	"github.com/ctxdir/ctxdir/search"
 	"github.com/google/uuid"
 )
 
@@ -53,6 +54,7 @@ func (w *worker) open() (err error) {
 	if w.store, err = ctxdir.Open(w.Store, sealed, text); err != nil {
 		return err
 	}
+	search.Attach(w.store) // as ctxtool does: if there is an index, it loses what is erased, and stays
 	w.shared, w.own = nil, nil
 	for _, id := range w.Shared {
 		c, err := w.store.Open(w.ctx, id)

@@ -35,7 +35,7 @@ func run(ctx context.Context) (err error) {
 	var o soak.Options
 	var in string
 	flag.DurationVar(&o.For, "for", 30*time.Minute, "how long")
-	flag.IntVar(&o.Writers, "writers", 3, "processes that write, beside the one that reads")
+	flag.IntVar(&o.Writers, "writers", 3, "processes that write to the store; one more writes to its copy")
 	flag.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "of what writers do")
 	flag.StringVar(&in, "dir", "", "make the store in this `FOLDER`")
 	flag.Parse()
@@ -51,8 +51,12 @@ func run(ctx context.Context) (err error) {
 }
 
 func report(res soak.Result, o soak.Options) {
-	fmt.Printf("# Processes at work for %s\n\n%d write, one follows, lists, reads and checks; seed %d. "+
-		"Lower quartiles of the second quarter of the time and of the last one.\n\n| process |", o.For, o.Writers, o.Seed)
+	fmt.Printf("# Processes at work for %s\n\n%d write, and one writes to a copy of the store; seed %d. Beside them:\n\n",
+		o.For, o.Writers, o.Seed)
+	for _, r := range soak.Roles {
+		fmt.Printf("- the %s %s\n", r.Name, r.Does)
+	}
+	fmt.Print("\nLower quartiles of the second quarter of the time and of the last one:\n\n| process |")
 	line := "\n| --- |"
 	for _, m := range soak.Measures {
 		fmt.Printf(" %s |", strings.TrimSpace(m.Name+" "+m.Unit))
