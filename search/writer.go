@@ -51,8 +51,11 @@ func (w *writer) begin(ctx context.Context) (err error) {
 			break
 		}
 		w.tx = nil
+		if cerr := ctx.Err(); cerr != nil {
+			return w.fail(cerr)
+		}
 		// Another process fills the index.
-		if !isBusy(err) || ctx.Err() != nil || !w.until.IsZero() && time.Now().After(w.until) {
+		if !isBusy(err) || !w.until.IsZero() && time.Now().After(w.until) {
 			return w.fail(fmt.Errorf("search index: %w", err))
 		}
 	}
