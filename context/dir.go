@@ -3,9 +3,12 @@ package context
 import (
 	"bytes"
 	stdcontext "context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
+	"time"
 
 	"github.com/ctxdir/ctxdir/internal/handles"
 	"github.com/ctxdir/ctxdir/internal/vfs"
@@ -109,8 +112,10 @@ func (s Stamp) Same(t Stamp) bool {
 
 // MetadataStamp returns the stamp of the present metadata.json. Without one it returns the zero Stamp, which equals no
 // other.
-func (d *Dir) MetadataStamp() Stamp {
-	info, err := d.FS.Lstat(MetadataFile)
+func (d *Dir) MetadataStamp() Stamp { return d.stampOf(MetadataFile) }
+
+func (d *Dir) stampOf(name string) Stamp {
+	info, err := d.FS.Lstat(name)
 	if err != nil {
 		return Stamp{}
 	}
@@ -153,6 +158,21 @@ func (d *Dir) parseMetadata(b []byte) (*Metadata, error) {
 		return nil, d.metadataError(err)
 	}
 	return m, nil
+}
+
+// settling is how long a file that ends too early may be one that somebody is writing.
+const settling = 10 * time.Second
+
+// IsMetadataBeingWritten reports whether metadata.json ends too early and has just changed. Many programs save a file by
+// emptying it and writing it again; if the file was replaced meanwhile, what they write is lost.
+func (d *Dir) IsMetadataBeingWritten() bool {
+	b, info, err := vfs.ReadStat(d.FS, MetadataFile, MaxMetadata)
+	if err != nil || time.Since(info.ModTime()).Abs() > settling {
+		return false
+	}
+	var value json.RawMessage
+	err = json.NewDecoder(bytes.NewReader(b)).Decode(&value)
+	return errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF)
 }
 
 // IsBlankMetadata reports whether metadata.json is empty or has nothing but zero bytes, as after a crash.

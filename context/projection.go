@@ -202,26 +202,28 @@ func (d *Dir) ProjectMetadata(m *Metadata, seen Stamp) (Stamp, error) {
 	if err != nil {
 		return Stamp{}, err
 	}
-	err = d.replaceView(MetadataFile, b, func() error {
+	var stamp Stamp
+	err = d.replaceView(MetadataFile, b, func(tmp string) error {
 		if now := d.MetadataStamp(); now.info != nil && !now.Same(seen) {
 			return errEditedMeanwhile
 		}
+		stamp = d.stampOf(tmp) // once it has the name, a person may edit it
 		return nil
 	})
 	if err != nil {
 		return Stamp{}, err
 	}
-	return d.MetadataStamp(), nil
+	return stamp, nil
 }
 
 // ReplaceView replaces a file in the context's folder. It syncs nothing.
 //
 // Crash order: the file says what the log has. A crash leaves the old one, the new one, or a torn one.
 func (d *Dir) ReplaceView(name string, data []byte) error {
-	return d.replaceView(name, data, func() error { return nil })
+	return d.replaceView(name, data, func(string) error { return nil })
 }
 
-func (d *Dir) replaceView(name string, data []byte, may func() error) error {
+func (d *Dir) replaceView(name string, data []byte, may func(tmp string) error) error {
 	if err := d.MakeWay(name); err != nil {
 		return err
 	}
@@ -231,7 +233,7 @@ func (d *Dir) replaceView(name string, data []byte, may func() error) error {
 	}
 	err := vfs.CreateFile(d.FS, tmp, data, time.Now())
 	if err == nil {
-		err = may()
+		err = may(tmp)
 	}
 	if err == nil {
 		err = d.FS.Rename(tmp, name)
@@ -260,5 +262,9 @@ func (d *Dir) WriteMetadata(m *Metadata) (Stamp, error) {
 	if err := d.FS.SyncDir("."); err != nil {
 		return Stamp{}, err
 	}
-	return d.MetadataStamp(), nil
+	is, stamp, err := d.readMetadata()
+	if err != nil || !bytes.Equal(is, b) { // a person edited it again: the next look reads it
+		return Stamp{}, nil
+	}
+	return stamp, nil
 }

@@ -181,10 +181,13 @@ func (c *Context) prepare() error {
 	if err := c.catchUp(); err != nil {
 		return err
 	}
-	if is := c.projectionNow(); is != ctxfolder.ProjectionCurrent && is != ctxfolder.ProjectionStale {
-		return c.takeEdits()
+	switch is := c.projectionNow(); {
+	case is == ctxfolder.ProjectionCurrent || is == ctxfolder.ProjectionStale:
+		return nil
+	case is == ctxfolder.ProjectionUnusable && c.Dir.IsMetadataBeingWritten():
+		return nil // the log has the metadata
 	}
-	return nil
+	return c.takeEdits()
 }
 
 // project replaces metadata.json, unsynced. The file follows its commit like a message file, and several commits in a burst

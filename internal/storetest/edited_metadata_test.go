@@ -3,8 +3,11 @@ package storetest_test
 import (
 	"bytes"
 	"context"
+	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/ctxdir/ctxdir/integrity"
@@ -149,4 +152,48 @@ func editTitle(t *testing.T, disk *crashfs.FS, dir, from, to string) {
 	f := kit.Must[vfs.File](t)(sub.OpenFile("metadata.json", os.O_WRONLY|os.O_TRUNC))
 	_, err := f.Write(now)
 	kit.Check(t, err, f.Sync(), f.Close(), sub.SyncDir("."), sub.Close())
+}
+
+// TestSavedInPlace: an editor empties metadata.json and writes it again. What happens to the context meanwhile does not cost
+// the edit.
+func TestSavedInPlace(t *testing.T) {
+	ctx := context.Background()
+	for name, meanwhile := range map[string]func(c *engine.Context) error{
+		"append":          func(c *engine.Context) error { return add1(c, `{"n":9}`) },
+		"seal":            func(c *engine.Context) error { return c.Seal(ctx) },
+		"metadata":        func(c *engine.Context) error { return c.Switch(ctx, "b") },
+		"metadata, flush": func(c *engine.Context) error { return errors.Join(c.Switch(ctx, "b"), c.Flush(ctx)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			c, dir := kit.NewContext(t)
+			kit.Fill(t, c.Active(), 4)
+			kit.Must[*engine.Branch](t)(c.Active().Fork(ctx, "b", 2))
+			kit.Check(t, c.Flush(ctx))
+			path := filepath.Join(dir, "metadata.json")
+			var m engine.Object
+			kit.Check(t, m.UnmarshalJSON(kit.Must[[]byte](t)(os.ReadFile(path))))
+			m.SetText("title", "by hand")
+			edited := kit.Must[[]byte](t)(m.MarshalJSON())
+
+			f := kit.Must[*os.File](t)(os.Create(path))
+			defer f.Close()
+			for part := range slices.Chunk(edited, len(edited)/2+1) {
+				kit.Check(t, meanwhile(c), c.Refresh(ctx))
+				if title := c.Metadata().Title; title != "" {
+					t.Errorf("the title is %q before the file has it", title)
+				}
+				kit.Must[int](t)(f.Write(part))
+			}
+			kit.Check(t, c.Refresh(ctx))
+			if title := c.Metadata().Title; title != "by hand" {
+				t.Errorf("the title is %q", title)
+			}
+			kit.Check(t, meanwhile(c))
+			again := kit.Must[*engine.Context](t)(c.Store.Context(ctx, c.ID()))
+			defer again.Close()
+			if title := again.Metadata().Title; title != "by hand" {
+				t.Errorf("the title is %q after the next commit", title)
+			}
+		})
+	}
 }

@@ -26,13 +26,16 @@ func (d *driver) lineOf(name string) uuid.UUID {
 	return b.Line
 }
 
-// quiet waits for seals in the background. A flush comes first: a seal that is due begins when the files are made.
+// quiet waits for everything in the background. A seal that is due begins when the files of either handle are made, and
+// what a seal leaves to be made is made in the second round.
 func (d *driver) quiet() {
-	for _, c := range []*engine.Context{d.c, d.other} {
+	for range 2 {
 		if d.files == engine.FilesBehind {
-			d.check(c.Flush(d.ctx()))
+			d.check(d.c.Flush(d.ctx()))
+			d.check(d.other.Flush(d.ctx()))
 		}
-		c.AwaitSeal()
+		d.c.AwaitSeal()
+		d.other.AwaitSeal()
 	}
 }
 

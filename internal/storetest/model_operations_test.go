@@ -192,11 +192,7 @@ func (d *driver) update() {
 
 // edit changes metadata.json by hand: the title and the label count, and nothing else of it.
 func (d *driver) edit() {
-	d.quiet()                          // a seal would replace a stale file between the read and the write
-	if d.files == engine.FilesBehind { // nothing replaces the file while it is being edited
-		d.check(d.c.Flush(d.ctx()))
-		d.check(d.other.Flush(d.ctx()))
-	}
+	d.quiet() // nothing replaces the file while it is being edited
 	file := filepath.Join(d.dir, d.c.ID().String(), "metadata.json")
 	raw, err := os.ReadFile(file)
 	d.check(err)

@@ -9,6 +9,9 @@ import (
 	"time"
 )
 
+// boot is the time from a power cut to the next look at the disk.
+const boot = time.Minute
+
 // Choice selects the unsynced changes that survive a power cut.
 type Choice struct {
 	mode mode
@@ -61,8 +64,11 @@ func (f *FS) Crash(c Choice) *FS {
 	all := tree(d.root, func(n *inode) map[string]*inode { return n.kept })
 	for _, n := range sorted(all) {
 		n.mtime = n.timeAfter(c)
+		size := n.now.size
+		if n.now = n.contentAfter(c); n.now.size < size {
+			n.mtime = n.mtime.Add(-boot) // nobody takes it for a file that is being written
+		}
 		n.settleTime()
-		n.now = n.contentAfter(c)
 		n.base, n.log, n.hollow, n.failed = n.now.clone(), nil, extent{}, failures{}
 		n.links, n.up, n.named = 0, nil, true
 	}
