@@ -23,7 +23,7 @@ import (
 var PowercutSeeds = flag.Int("powercut.seeds", 4, "random disk states for each operation of the workload")
 
 // Cuts yields the operations at which a test cuts the power or lets a call fail, one in every so many, until the test has
-// met the end of its workload. A short run takes one in [Stride] of them, and others on another day, so that sixteen days
+// met the end of its workload. A short run takes one in [Stride] of them, and others on another day, so that thirty-two days
 // cover all.
 func Cuts(every int) iter.Seq[int] {
 	return func(yield func(int) bool) {
@@ -50,7 +50,7 @@ func Today() int {
 // Stride is how many operations lie between two at which a test cuts the power: 1, but for a short run.
 func Stride() int {
 	if testing.Short() {
-		return 16
+		return 32
 	}
 	return 1
 }

@@ -128,7 +128,8 @@ func (e *expected) follow(steps []writer.Step) {
 			}
 			e.do(s)
 		case writer.Begun:
-			if s.Op == writer.Erase || !settled(steps[i+1:]) { // an erase that was busy may have come far enough
+			// An erase or import that was busy may have come far enough.
+			if s.Op == writer.Erase || s.Op == writer.Import || !settled(steps[i+1:]) {
 				e.going(s, steps[i+1:])
 			}
 		}
@@ -189,7 +190,12 @@ func (e *expected) do(s writer.Step) {
 		e.branches[place{s.Context, s.To}] = e.branches[at]
 		delete(e.branches, at)
 	case writer.Rewind:
-		e.branches[at] = e.branches[at][:s.At:s.At]
+		from := e.branches[at]
+		if s.At > int64(len(from)) {
+			e.problem(Lost, "%s was rewound to message %d, and it has %d", at, s.At, len(from))
+			return
+		}
+		e.branches[at] = from[:s.At:s.At]
 	case writer.Remove:
 		delete(e.branches, at)
 	case writer.Configure:

@@ -3,19 +3,47 @@ package main
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
 	"github.com/ctxdir/ctxdir/server/internal/pgtest"
 )
 
-func TestMain(m *testing.M) { os.Exit(pgtest.Run(m)) }
+func TestMain(m *testing.M) {
+	status := pgtest.Run(m)
+	if built != "" {
+		_ = os.RemoveAll(built)
+	}
+	os.Exit(status)
+}
+
+// built is the folder that programs made.
+var built string
+
+// programs is a folder with the binaries, which are built once for all tests.
+var programs = sync.OnceValues(func() (dir string, err error) {
+	dir, err = os.MkdirTemp("", "ctxserver-test-")
+	built = dir
+	for from, command := range map[string]string{"../..": "ctxserver", "../../..": "ctxtool"} {
+		if err == nil {
+			build := exec.CommandContext(context.Background(), "go", "build", "-o", filepath.Join(dir, command), "./cmd/"+command)
+			build.Dir = from
+			var out []byte
+			if out, err = build.CombinedOutput(); err != nil {
+				err = fmt.Errorf("build %s: %w\n%s", command, err, out)
+			}
+		}
+	}
+	return dir, err
+})
 
 // guide is a folder with the binaries, and a port that is free.
 type guide struct{ dir, text, address string }
@@ -28,25 +56,21 @@ func newGuide(t *testing.T) guide {
 		}
 	}
 	dir := t.TempDir()
-	bin := filepath.Join(dir, "bin")
-	for from, command := range map[string]string{".": "ctxserver", "../../..": "ctxtool"} {
-		build := exec.CommandContext(t.Context(), "go", "build", "-o", filepath.Join(bin, command), "./cmd/"+command)
-		build.Dir = from
-		if from == "." {
-			build.Dir = "../.."
-		}
-		if out, err := build.CombinedOutput(); err != nil {
-			t.Fatalf("build %s: %v\n%s", command, err, out)
-		}
+	bin, err := programs()
+	if err == nil {
+		err = os.Symlink(bin, filepath.Join(dir, "bin"))
+	}
+	if err != nil {
+		t.Fatal(err)
 	}
 	tutorial, err := os.ReadFile("../../../docs/tutorials/team.md")
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, tutorial, built := bytes.Cut(tutorial, []byte("\n## Two users\n")) // the binaries are there
+	_, tutorial, found := bytes.Cut(tutorial, []byte("\n## Two users\n")) // the binaries are there
 	text, err := os.ReadFile("../../../docs/SERVER.md")
-	if err != nil || !built {
-		t.Fatal(built, err)
+	if err != nil || !found {
+		t.Fatal(found, err)
 	}
 	// Another program may have the port.
 	l, err := (&net.ListenConfig{}).Listen(t.Context(), "tcp", "127.0.0.1:0")
