@@ -25,6 +25,10 @@ type agreed struct {
 	Away bool `json:"away,omitempty"`
 }
 
+// isPart reports whether both sides agree on some branches only: they have not agreed on the context yet, or not since the
+// history of one of them began anew.
+func (a *agreed) isPart() bool { return a.Local == "" && !a.Away }
+
 // linePair says that the first Len messages of every branch through two lines are the same.
 type linePair struct {
 	Name   string    `json:"name,omitempty"` // of the branch that points at both; empty for lines that have descendants only

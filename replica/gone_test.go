@@ -162,6 +162,59 @@ func TestRemovedAfterFailure(t *testing.T) {
 	}
 }
 
+// TestChangedAfterFailure: a context that both sides never agreed on, since its first sync failed after the commit. What becomes of
+// a branch that travelled is a change of it: the branch does not come back.
+func TestChangedAfterFailure(t *testing.T) {
+	removed := func(b *ctxdir.Branch) error { return b.Remove(t.Context()) }
+	renamed := func(b *ctxdir.Branch) error {
+		_, err := b.Rename(t.Context(), "other")
+		return err
+	}
+	for _, test := range []struct {
+		name  string
+		there bool // the other side changes the branch
+		do    func(b *ctxdir.Branch) error
+		want  string
+	}{
+		{"removed", false, removed, ""},
+		{"removed there", true, removed, ""},
+		{"renamed", false, renamed, "branch other"},
+		{"renamed there", true, renamed, "branch other"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			a, b := newDevice(t, "ada"), newDevice(t, "bob")
+			id := a.create(ctxdir.Metadata{Title: "A walk"})
+			a.append(id, "main", "one")
+			a.fork(id, "alt", 1)
+			var failed error
+			o := Options{Report: func(x Synced) { failed = x.Err }}
+			for range 2 { // the second run does not forget what the first one did
+				if _, err := Sync(t.Context(), a.f, failing{b.f}, o); err != nil || !errors.Is(failed, ctxdir.ErrLocked) {
+					t.Fatal(err, failed)
+				}
+				a.append(id, "main", "two")
+			}
+			owner := a
+			if test.there {
+				owner = b
+			}
+			owner.use(id, func(c *ctxdir.Context) error {
+				alt, err := c.Branch("alt")
+				if err == nil {
+					err = test.do(alt)
+				}
+				return err
+			})
+			a.sync(b.f, Options{})
+			same(t, a, b)
+			got := strings.Join(a.shown(), "\n")
+			if strings.Contains(got, "branch alt") || !strings.Contains(got, test.want) {
+				t.Error(got)
+			}
+		})
+	}
+}
+
 // failing is a peer whose changes fail after their commits.
 type failing struct{ Peer }
 

@@ -19,15 +19,15 @@ func (p *plan) match() {
 		}
 		p.pairs = append(p.pairs, x)
 	}
-	if p.base != nil {
-		for i := range p.base.Lines {
-			b := &p.base.Lines[i]
+	if base := p.before(); base != nil {
+		for i := range base.Lines {
+			b := &base.Lines[i]
 			if b.Name == "" {
 				continue
 			}
 			x := &pair{base: b}
-			x.l = p.base.branchOf(p.l.Branches, b, func(l *linePair) uuid.UUID { return l.Local })
-			x.r = p.base.branchOf(p.r.Branches, b, func(l *linePair) uuid.UUID { return l.Remote })
+			x.l = base.branchOf(p.l.Branches, b, func(l *linePair) uuid.UUID { return l.Local })
+			x.r = base.branchOf(p.r.Branches, b, func(l *linePair) uuid.UUID { return l.Remote })
 			if x.l != nil && x.l.Line() == b.Local && x.l.Len() < b.Len || x.r != nil && x.r.Line() == b.Remote && x.r.Len() < b.Len {
 				x.base = nil // a line never gets shorter: the side lost messages
 			}

@@ -25,6 +25,7 @@ type span struct{ from, to int64 }
 type plan struct {
 	id                                uuid.UUID
 	base                              *agreed // nil if both sides never agreed, or one of them is not a continuation of what it was then
+	begun                             *agreed // without a base: what is known of branches since a run that failed, or nil
 	l, r                              Head
 	createL, createR                  bool // the side does not have the context
 	heal                              bool // only restore what is not available here
@@ -47,6 +48,14 @@ type plan struct {
 	mergedMembers, membersL, membersR members
 	sums                              map[string]uint64 // of the members on which both sides agree in the end
 	err                               error
+}
+
+// before is what both sides agree on: on everything, or on some branches only. It is nil if they never agreed.
+func (p *plan) before() *agreed {
+	if p.base != nil {
+		return p.base
+	}
+	return p.begun
 }
 
 // side is what has to happen on one side.

@@ -104,11 +104,16 @@ func (p *plan) agreement() *agreed {
 	return a
 }
 
-// partly is what both sides agree on after some of the changes of a plan, when it failed: in addition, the beginnings of branches
-// that travelled. What changed since then is compared again. Without them, a branch that is removed meanwhile would look new on the
-// side that got it.
-func (p *plan) partly() *agreed {
-	a := *p.base
+// partly is what both sides agree on after some of the changes of a plan, when it failed: what they agreed on before, and the
+// beginnings of branches that travelled. What changed since then is compared again. Without them, a branch that is removed
+// meanwhile would look new on the side that got it.
+func (p *plan) partly(before *agreed) *agreed {
+	var a agreed
+	if base := p.before(); base != nil {
+		a = *base
+	} else if before != nil {
+		a.Erased = before.Erased
+	}
 	a.Lines = slices.Clone(a.Lines)
 	for i := range p.l.Branches {
 		l := &p.l.Branches[i]

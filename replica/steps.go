@@ -249,8 +249,8 @@ func (p *plan) restore() {
 // only if it came from somewhere else since.
 func (p *plan) erasures() {
 	known := map[uuid.UUID]bool{}
-	if p.base != nil {
-		for _, id := range p.base.Erased {
+	if base := p.before(); base != nil {
+		for _, id := range base.Erased {
 			known[id] = true
 		}
 	}

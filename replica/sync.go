@@ -174,6 +174,9 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 	var plans []*plan
 	for _, id := range ids {
 		p := &plan{id: id, base: s.agreed.all[id], host: s.Host, erased: map[uuid.UUID]bool{}, heal: s.Heal}
+		if p.base != nil && p.base.isPart() {
+			p.base, p.begun = nil, p.base
+		}
 		p.createL, p.createR = !s.isThere(s.here, id), !s.isThere(s.there, id)
 		switch {
 		case s.Heal && (p.createL || p.createR):
@@ -204,8 +207,8 @@ func (s *session) bring(ctx context.Context, ids []uuid.UUID, last bool) (again 
 		}
 	}
 	for _, p := range plans {
-		if p.err != nil && p.base != nil && len(p.moved) > 0 {
-			s.agreed.all[p.id] = p.partly()
+		if p.err != nil && len(p.moved) > 0 {
+			s.agreed.all[p.id] = p.partly(s.agreed.all[p.id])
 		}
 		if !last && errors.Is(p.err, ctxdir.ErrPosition) {
 			again = append(again, p.id)
